@@ -94,6 +94,9 @@ settle(struct dialog *d, enum secrets_state state, const char *reason)
 
 	if (d->kind == SECRETS_USE)
 		use_settled(d, &state, &reason);
+	if ((d->kind == SECRETS_PROVISION || d->kind == SECRETS_ROTATION) &&
+	    state == SECRETS_OK)
+		a->o.provided(a->o.arg, d->path);
 	d->number = 0;
 	requests_settle(&a->requests, number, state, reason, loop_now());
 }

@@ -44,6 +44,8 @@ struct secrets_approvals_order {      /* all borrowed */
 	/* asks for the manifests and the epoch of the vault, which are passed to
 	 * secrets_approvals_reread() and secrets_approvals_epoch() */
 	void (*ask_epoch)(void *arg);
+	/* the keeper has a new value */
+	void (*provided)(void *arg, const char *path);
 	void *arg;
 };
 

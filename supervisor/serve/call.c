@@ -8,6 +8,7 @@
 
 #include "supervisor/hub/hub.h"
 #include "supervisor/serve/private.h"
+#include "supervisor/serve/secrets_tools.h"
 
 #define POLICIES_MS 60000
 
@@ -94,8 +95,12 @@ put_line(struct hub *h, struct incoming *in, const struct route *route,
 
 /* kennel's own refusal of a call is a result, so that the model reads it. */
 static void
-not_ready(struct hub *h, const struct incoming *in, const char *why)
+not_ready(
+    struct hub *h, const struct incoming *in, const struct server *s, const char *why)
 {
+	if (in->method != NULL && (in->method->flags & METHOD_RESULT) != 0 &&
+	    secrets_refused(h, in, s))
+		return;
 	if (in->method != NULL && (in->method->flags & METHOD_RESULT) != 0)
 		reply_refusal(h, in, why, "not ready", NULL);
 	else
@@ -114,7 +119,7 @@ process_for(struct hub *h, struct incoming *in, const struct forward *f)
 	else
 		d = server_need(f->server, why);
 	if (d == NULL)
-		not_ready(h, in, why);
+		not_ready(h, in, f->server, why);
 	else if (d->use == USE_SHARED && d->state < DOWN_SERVING) {
 		if (!park(h, in, PARK_SERVER, f->server, SERVER_MS))
 			busy(h, in);
@@ -310,7 +315,7 @@ call_find_tool(struct hub *h, const struct incoming *in, const char *name)
 			busy(h, in);
 	} else if (i == NULL && s != NULL && !s->pinned && !s->listed) {
 		if (server_need(s, text) == NULL)
-			reply_refusal(h, in, text, "not ready", NULL);
+			not_ready(h, in, s, text);
 		else
 			call_unknown(h, in, name);
 	} else if (i == NULL || i->twin || i->gone) { /* disabled: above */

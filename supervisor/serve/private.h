@@ -309,6 +309,9 @@ void reply_greeting(
 /* The result of one of kennel's own tools: its structured content, also as text. */
 void reply_tool(struct hub *, const struct incoming *, const struct buf *structured,
     const char *text, bool is_error);
+/* A refusal of a call whose server cannot start now, with what can be done about it. */
+void reply_not_ready(struct hub *, const struct incoming *, const struct buf *structured,
+    const char *text);
 /* A line to the agent: hub->text, with its newline. 0, or -EMSGSIZE: its queue is full, and
  * nothing was sent. */
 int reply_send(struct hub *);
@@ -371,6 +374,8 @@ struct downstream *server_need(struct server *, char why[HUB_TEXT_MAX]);
 struct downstream *server_once(struct server *, char why[HUB_TEXT_MAX]);
 /* Its process ended. answered: it had served. */
 void server_ended(struct server *, const char *why, bool served);
+/* Forgets why it ended: the next call starts it. */
+void server_again(struct server *);
 /* Closes its process and finds its policy again; until then requests wait. False: it had
  * no process. */
 bool server_restart(struct server *);

@@ -192,9 +192,9 @@ reply_greeting(
 	result(h, in, members, ttl_ms, secrets_meta(h));
 }
 
-void
-reply_tool(struct hub *h, const struct incoming *in, const struct buf *structured,
-    const char *text, bool is_error)
+static void
+tool_result(struct hub *h, const struct incoming *in, const struct buf *structured,
+    const char *text, bool is_error, const char *meta)
 {
 	/* what is quoted grows at most twofold, and must fit beside the original */
 	if (structured->len > TOOL_ANSWER_MAX) {
@@ -212,7 +212,22 @@ reply_tool(struct hub *h, const struct incoming *in, const struct buf *structure
 	(void)buf_put(&h->text, structured->data, structured->len); /* likewise */
 	if (is_error)
 		(void)buf_puts(&h->text, ",\"isError\":true"); /* likewise */
-	finish(h, in, NULL);
+	finish(h, in, meta);
+}
+
+void
+reply_tool(struct hub *h, const struct incoming *in, const struct buf *structured,
+    const char *text, bool is_error)
+{
+	tool_result(h, in, structured, text, is_error, NULL);
+}
+
+void
+reply_not_ready(struct hub *h, const struct incoming *in, const struct buf *structured,
+    const char *text)
+{
+	tool_result(h, in, structured, text, true,
+	    "\"kennel/refusal\":{\"outcome\":\"not ready\"}");
 }
 
 void

@@ -7,6 +7,7 @@
  * have written them.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -189,6 +190,86 @@ secrets_recorded(struct hub *h)
 	secrets_approvals_recorded(h->secrets->approvals);
 }
 
+/* ---- a server that lacks a value ------------------------------------------------------ */
+
+/* "...missing secret: NAME (PATH): REASON", as a leash reports it: what the agent reads. */
+static bool
+lacks(const struct server *s, struct secrets_error *ret)
+{
+	static const char begin[] = "missing secret: ", locked[] = "the vault is locked";
+	static const char *const absent[] = {"it is not in the vault", "no vault found"};
+	const char *at = strstr(s->failed, begin), *path, *why;
+	size_t name_len, path_len;
+
+	if (at == NULL)
+		return false;
+	at += sizeof(begin) - 1;
+	name_len = strcspn(at, " ");
+	path = at + name_len + strspn(at + name_len, " (");
+	path_len = strcspn(path, ")");
+	why = path + path_len;
+	if (strncmp(why, "): ", 3) != 0 || secret_path_wrong(path, path_len) != NULL)
+		return false;
+	why += 3;
+	*ret = (struct secrets_error){.fault = SECRETS_VAULT_LOCKED};
+	(void)snprintf(
+	    ret->path, sizeof(ret->path), "%.*s", (int)path_len, path); /* fits */
+	if (strncmp(why, locked, sizeof(locked) - 1) == 0) {
+		(void)snprintf(ret->text, sizeof(ret->text),
+		    "vault-locked: a person unlocks it: kennel secret unlock"); /* fits */
+		return true;
+	}
+	ret->fault = SECRETS_MISSING_SECRET;
+	for (size_t i = 0; i < ARRAY_LEN(absent); i++)
+		if (strncmp(why, absent[i], strlen(absent[i])) == 0) {
+			(void)snprintf(ret->text, sizeof(ret->text),
+			    "missing secret: %.*s (%s): %s", (int)name_len, at, ret->path,
+			    absent[i]); /* may be cut */
+			return true;
+		}
+	return false;
+}
+
+bool
+secrets_lacking(const struct server *s)
+{
+	struct secrets_error e;
+
+	return lacks(s, &e);
+}
+
+bool
+secrets_refused(struct hub *h, const struct incoming *in, const struct server *s)
+{
+	struct secrets_answer answer;
+	struct secrets_error e;
+
+	if (!lacks(s, &e))
+		return false;
+	secrets_answer_init(&answer);
+	secrets_fail(&answer, &e);
+	if (answer.no_memory)
+		reply_error(h, in, -32603, "kennel: the answer is too long");
+	else
+		reply_not_ready(h, in, &answer.structured, buf_str(&answer.text));
+	secrets_answer_free(&answer);
+	return true;
+}
+
+/* Callback of secrets_approvals: a person has provided the value, so that the next call
+ * starts the servers that lacked it. */
+static void
+provided(void *hub, const char *path)
+{
+	struct hub *h = hub;
+	enum meta_approve approve;
+
+	for (size_t i = 0; i < h->server_n; i++)
+		if (h->server[i]->ready && h->server[i]->down == NULL &&
+		    rows_of(h->server[i], path, &approve) > 0)
+			server_again(h->server[i]);
+}
+
 /* ---- calls ------------------------------------------------------------------------ */
 
 static const struct {
@@ -299,6 +380,7 @@ secrets_open(struct hub *h)
 	    .report = &h->report,
 	    .holders = holders,
 	    .ask_epoch = ask_manifests,
+	    .provided = provided,
 	    .arg = h};
 	int r;
 

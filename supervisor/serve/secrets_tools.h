@@ -29,6 +29,10 @@ bool secrets_have_texts(const struct hub *, uint64_t until);
 void secrets_recorded(struct hub *);
 /* The uses of its secrets that a person has allowed, for LAUNCHER_START. */
 void secrets_put_grants(struct server *, struct wire_out *);
+/* Its last start failed because a value is not in the vault, or the vault is locked. */
+bool secrets_lacking(const struct server *);
+/* The same, and the call is answered with that. False: it is not. */
+bool secrets_refused(struct hub *, const struct incoming *, const struct server *);
 /* The member of _meta with the version of the protocol; NULL: the tools are denied. */
 const char *secrets_meta(const struct hub *);
 

@@ -497,6 +497,9 @@ server_ended(struct server *s, const char *why, bool served)
 	(void)snprintf(
 	    s->failed, sizeof(s->failed), "%.*s", (int)strcspn(why, "\n"), why);
 	s->restarts++;
+	/* what a person has to do is no reason to wait longer each time */
+	if (secrets_lacking(s))
+		s->backoff = (struct backoff){0};
 	backoff_ended(&s->backoff, now, served ? now - s->healthy_at : 0);
 }
 
@@ -511,6 +514,14 @@ servers_ahead(struct hub *h)
 			left -= server_need(h->server[i], why) != NULL;
 }
 
+void
+server_again(struct server *s)
+{
+	s->backoff = (struct backoff){0};
+	s->failed[0] = '\0';
+	s->start_refused = false;
+}
+
 bool
 server_restart(struct server *s)
 {
@@ -521,9 +532,8 @@ server_restart(struct server *s)
 	h->finding++;
 	ran = close_all(s);
 	s->restarts += ran;
-	s->backoff = (struct backoff){0};
-	s->failed[0] = '\0';
-	s->start_refused = s->modern = false;
+	server_again(s);
+	s->modern = false;
 	s->discovery = DISCOVERY_PENDING;
 	launcher_ask(h, LAUNCHER_AGAIN, s->name);
 	return ran;

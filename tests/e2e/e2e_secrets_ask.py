@@ -182,6 +182,37 @@ def value_arguments():
     equal(s.questions(), [])
 
 
+@test("S1-07 S1-48 S1-103 S1-104 the scenario of source 1: a call lacks a secret, the agent asks, a person types it, the call "
+      "succeeds in the same session", seconds=120)
+def scenario():
+    s = vaulted("required %s\nsecret %s {\n    retrieval-url \"https://example.invalid/tokens\"\n}\n" % (PATH, PATH))
+    s.secret("grant", PATH, "--server", "one", "--policy", s.h.path)
+    for call in (lambda: s.h.do("one.echo", {"text": "x"}),
+                 lambda: s.h.do("tool_invoke", {"name": "one.echo", "arguments": {"text": "x"}})):
+        r = call()
+        equal(refused(r, "missing-secret", PATH), "missing secret: GH (%s): it is not in the vault" % PATH)
+        m = r["result"]["structuredContent"]["remediation"]
+        equal((m["actor"], m["action"], m["retryable"]), ("agent", "secrets_request_provision", True))
+        equal(r["result"]["_meta"]["kennel/refusal"]["outcome"], "not ready")
+    card = s.h.structured("secrets_describe", path=PATH)
+    equal((card["retrieval_url"], card["capabilities_hint"]), ("https://example.invalid/tokens", "read"))
+    rid = request(s, "secrets_request_provision", path=PATH)
+    equal(s.status(rid), "pending")
+    t = Typist([KENNEL, "approve", "allow", s.question()["id"]], s.env)
+    t.type("The value (it is not shown): ", VALUE)
+    equal(t.done(), 0, t.out)
+    s.settled(rid, "ok")
+    equal(s.h.said("one.echo", seconds=LONG, text="x"), "one: x", "no restart is seen")
+    s.restart()
+    s.secret("lock")
+    sock = s.env["KENNEL_HOME"] + "/run/keeper.sock"
+    check(wait_for(lambda: not os.path.exists(sock), LONG) is not None, "a locked keeper ends")
+    r = s.h.do("one.echo", {"text": "x"})
+    equal(refused(r, "vault-locked", PATH), "vault-locked: a person unlocks it: kennel secret unlock")
+    equal(r["result"]["structuredContent"]["remediation"]["actor"], "user")
+    s.done()
+
+
 # ---- metadata -----------------------------------------------------------------------------
 
 @test("S1-13 S1-53 S1-54 S1-55 S1-56 S1-57 S1-58 S1-60 metadata: current from the manifest, proposed from the agent; accepting "
