@@ -155,7 +155,8 @@ approve_value(const char *path)
 	int status, tty = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
 
 	if (tty < 0) {
-		log_error("a value is typed at a terminal: there is none; run `kennel "
+		log_error("a value is typed at a terminal, and this process has none: "
+			  "run `kennel "
 			  "secret set %s`, or `rotate` if it has a value",
 		    path);
 		return EXIT_USAGE;

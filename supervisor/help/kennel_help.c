@@ -16,6 +16,7 @@ static const struct help_option options[] = {
     {"--expose", "SERVER.TOOL", "list this tool too; a pattern; may be repeated"},
     {"--ahead", "N", "start the first N servers at once"},
     {"--project", "DIR", "the directory whose manifest of secrets is used"},
+    {"--secrets-tools", NULL, "also offer the tools that ask a person for secrets"},
     {"--explain", NULL, "report each program start on standard error"},
     {"--secret", "VARIABLE", "a secret variable that the server needs; may be repeated"},
     {"--env", "VARIABLE[=VALUE]",
@@ -40,14 +41,17 @@ static const struct help_verb verbs[] = {
 	    "is never replaced. Then init starts the server once in its sandbox and\n"
 	    "writes its tools into the draft, by name.\n"
 	    "Edit the draft, then run `kennel policy check`."},
-    {"run", "Start", "NAME [--policy FILE]",
-	"run one server for an agent, on standard input and output", "--policy",
-	"kennel run files", "server",
+    {"run", "Start", "NAME [--policy FILE] [--secrets-tools [--project DIR]]",
+	"run one server for an agent, on standard input and output",
+	"--policy --secrets-tools --project", "kennel run files", "server",
 	.more = "An agent's configuration has this command in place of the server's. The "
 		"policy\n"
 		"is found by the server's name (kennel(1), POLICIES). What the policy "
 		"does not\n"
-		"grant is refused and recorded: `kennel audit denials` prints it."},
+		"grant is refused and recorded: `kennel audit denials` prints it. With\n"
+		"--secrets-tools the agent also has tools with which it asks a person "
+		"for\n"
+		"secrets; none returns a value."},
     {"serve", "Start",
 	"[NAME...] [--policy FILE]... [--facet LIST] [--expose SERVER.TOOL]... [--ahead "
 	"N] [--project DIR]",

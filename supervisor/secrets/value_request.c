@@ -17,9 +17,11 @@ mode_read(struct json arguments, enum secrets_kind *ret, struct secrets_answer *
 
 	if (!argument_text(arguments, "mode", text, sizeof(text), &mode, a))
 		return false;
-	*ret = mode != NULL && strcmp(mode, "rotation") == 0 ? SECRETS_ROTATION
-							     : SECRETS_PROVISION;
-	if (mode == NULL || *ret == SECRETS_ROTATION || strcmp(mode, "provision") == 0)
+	*ret = SECRETS_PROVISION;
+	if (mode == NULL || strcmp(mode, "provision") == 0)
+		return true;
+	*ret = SECRETS_ROTATION;
+	if (strcmp(mode, "rotation") == 0)
 		return true;
 	fail(a, SECRETS_INVALID_ARGUMENTS,
 	    "invalid arguments: `mode`: expected provision or rotation, found another "

@@ -318,7 +318,7 @@ call_find_tool(struct hub *h, const struct incoming *in, const char *name)
 			not_ready(h, in, s, text);
 		else
 			call_unknown(h, in, name);
-	} else if (i == NULL || i->twin || i->gone) { /* disabled: above */
+	} else if (i == NULL || i->twin || i->gone || i->taken) { /* disabled: above */
 		if (s != NULL)
 			s->refused++; /* the hub's count is that of its records */
 		call_unknown(h, in, name);
@@ -347,12 +347,13 @@ is_refused_unlisted(
 	s = listed ? NULL : offers_server_of(h, spelled, len);
 	if (s == NULL || !s->ready)
 		return false;
-	n = strlen(s->name);
+	n = h->order->single ? 0 : strlen(s->name);
 	if (strncmp(spelled, s->name, n) != 0)
 		return false; /* mcp_ has no way back */
-	n += spelled[n] == '.' ? 1 : 2;
+	if (n > 0)
+		n += spelled[n] == '.' ? 1 : 2;
 	/* a wire name may be cut and hashed */
-	stored = spelled[n - 1] == '.';
+	stored = n == 0 || spelled[n - 1] == '.';
 	if (n > len)
 		return false;
 	tool = (struct named_tool){s, spelled + n, stored ? spelled : NULL, len - n};

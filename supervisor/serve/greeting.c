@@ -30,6 +30,14 @@ static const char introduction[] =
     "A server that is not running is started by the first call, which then takes "
     "longer.\n";
 
+static const char introduction_single[] =
+    "kennel runs this MCP server in a sandbox with a policy.\n"
+    "A refusal says which rule refused and what to use instead; do not try the same call "
+    "again.\n"
+    "A call may wait for a person's approval; if it is refused with `no answer yet`, "
+    "repeat it later.\n"
+    "If a call lacks a secret, ask a person for it with secrets_request_provision.\n";
+
 static struct json
 pinned_instructions(const struct server *s)
 {
@@ -105,7 +113,8 @@ put_instructions(struct hub *h, struct buf *out)
 	struct buf text;
 
 	buf_init(&text, INSTRUCTIONS_MAX);
-	(void)buf_puts(&text, introduction); /* fits */
+	(void)buf_puts(
+	    &text, h->order->single ? introduction_single : introduction); /* fits */
 	for (size_t i = 0; i < h->server_n; i++) {
 		const struct server *s = h->server[i];
 		size_t whole = text.len;
@@ -161,7 +170,7 @@ keep_client(struct hub *h, struct json capabilities, struct json info)
 static bool
 is_known(struct hub *h, const struct incoming *in)
 {
-	return h->settings.expose_n > 0 ? call_ready(h, in, false) : call_named(h, in);
+	return lists_servers(h) ? call_ready(h, in, false) : call_named(h, in);
 }
 
 void

@@ -260,6 +260,10 @@ configure(struct hub *h)
 	lists.allowed = h->settings.facets_allowed;
 	lists.denied = h->settings.facets_denied;
 	r = facets_from(&lists, &h->facets, &why);
+	if (r == 0 && h->order->single) {
+		h->facets.listed = 1u << FACET_SECRETS;
+		h->facets.denied |= ~h->facets.listed;
+	}
 	for (size_t i = 0; r == 0 && i < h->order->expose_n; i++)
 		r = settings_expose(&h->settings, h->order->expose[i], &why);
 	if (r == 0)
@@ -291,7 +295,7 @@ serve_run(const struct serve_order *order)
 	if (secrets_open(&h) < 0)
 		die("unable to set up the secrets tools");
 	confine();
-	if (h.settings.expose_n > 0 || h.settings.ahead > 0 || order->ahead > 0)
+	if (lists_servers(&h) || h.settings.ahead > 0 || order->ahead > 0)
 		(void)servers_known(&h); /* asked for; they come later */
 	hub_arm(&h);
 	r = loop_run(&h.loop);

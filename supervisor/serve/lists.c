@@ -36,13 +36,20 @@ bool
 item_offered(const struct item *i)
 {
 	return i->server->enabled && i->verdict != VERDICT_DENY && !i->drifted &&
-	       !i->gone && !i->twin;
+	       !i->gone && !i->twin && !i->taken;
 }
 
 bool
 item_exposed(const struct hub *h, const struct item *i)
 {
-	return settings_exposes(&h->settings, i->server->name, i->name, i->name_len);
+	return h->order->single ||
+	       settings_exposes(&h->settings, i->server->name, i->name, i->name_len);
+}
+
+bool
+lists_servers(const struct hub *h)
+{
+	return h->order->single || h->settings.expose_n > 0;
 }
 
 /* A resource or template that an earlier server lists too is reached by its kennel:// URI. */
@@ -133,15 +140,17 @@ on_list(struct hub *h, struct incoming *in)
 		    "start");
 		return;
 	}
-	of_servers = row->kind != PIN_TOOL || h->settings.expose_n > 0;
+	of_servers = row->kind != PIN_TOOL || lists_servers(h);
 	if (of_servers && !call_ready(h, in, true))
 		return;
 	starting = of_servers && !servers_listed(h);
 	buf_clear(p.out);
 	(void)buf_printf(p.out, "\"%s\":[", row->key); /* at the end */
-	if (row->kind == PIN_TOOL)
+	if (row->kind == PIN_TOOL && !h->order->single)
 		put_own(h, &p);
 	put_items(h, &p, row->kind);
+	if (row->kind == PIN_TOOL && h->order->single && p.next == 0)
+		put_own(h, &p);
 	(void)buf_putc(p.out, ']'); /* likewise */
 	if (p.next != 0)
 		(void)buf_printf(p.out, ",\"nextCursor\":\"%s%zu\"", h->cursor_tag,

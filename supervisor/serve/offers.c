@@ -16,6 +16,7 @@
 #include "supervisor/hub/hub.h"
 #include "supervisor/schema/schema.h"
 #include "supervisor/serve/private.h"
+#include "supervisor/serve/tools/own_tools.h"
 #include "supervisor/serve/tools/tool_name.h"
 
 #define ITEMS_MAX        65536
@@ -100,6 +101,27 @@ judge(const struct item *i)
 	return i->kind == PIN_TEMPLATE ? VERDICT_ALLOW : answer.verdict;
 }
 
+/* With one server, its tools keep their names, and one of them may have the name of a
+ * tool of kennel's. */
+static bool
+is_taken(const struct item *i)
+{
+	enum own_tool_id id;
+
+	return i->server->hub->order->single && i->kind == PIN_TOOL &&
+	       own_tool_find(i->name, i->name_len, &id) == 0 &&
+	       facets_offer(&i->server->hub->facets, &own_tools[id]);
+}
+
+static void
+leave_out(struct item *i)
+{
+	i->taken = true;
+	log_warn("%s: its tool %s has the name of a tool of kennel's, and is left out",
+	    i->server->name, i->name);
+	records_left_out(i->server, i->name);
+}
+
 static int
 item_new(struct server *s, enum sealed_pin_kind kind, const char *name, size_t len,
     struct item **ret)
@@ -130,9 +152,12 @@ item_new(struct server *s, enum sealed_pin_kind kind, const char *name, size_t l
 	i->kind = kind;
 	if (kind == PIN_TOOL || kind == PIN_PROMPT) {
 		tool_wire_name(s->name, name, len, wire);
-		if ((i->wire = strdup(wire)) == NULL)
+		i->wire = strdup(s->hub->order->single ? i->name : wire);
+		if (i->wire == NULL)
 			goto out;
 	}
+	if (is_taken(i))
+		leave_out(i);
 	if (item_index_add(all, i) < 0)
 		goto out;
 	memmove(all->item + at + 1, all->item + at, (all->n - at) * sizeof(void *));
@@ -459,6 +484,9 @@ offers_server_of(struct hub *h, const char *text, size_t len)
 {
 	struct server *best = NULL;
 	char head[TOOL_MCP_MAX + 1];
+
+	if (h->order->single)
+		return h->server_n > 0 ? h->server[0] : NULL;
 
 	for (size_t i = 0; i < h->server_n; i++) {
 		struct server *s = h->server[i];

@@ -34,6 +34,7 @@ struct item {
 	bool drifted;      /* it has it otherwise, or (a pinned one) no longer */
 	bool reported;     /* it had drifted when the lists were last complete */
 	bool gone;         /* the server lists it no longer; pinned: not for this agent */
+	bool taken;        /* kennel itself has a tool of this name */
 	bool twin;         /* another item has this wire name; neither is offered */
 	struct item *same; /* the one before it in by_key, if it has the same key */
 	bool schema_made;

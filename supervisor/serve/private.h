@@ -328,8 +328,12 @@ struct report;
 /* The launcher's answer to LAUNCHER_RECORDER; -1: none. */
 void records_open(struct hub *, int fd);
 void records_arm(struct hub *);
+/* As records name it. */
+const char *hub_name(const struct hub *);
 /* A line of this server is not passed on. */
 void records_dropped(struct server *, size_t bytes, const char *reason);
+/* A tool of it is not offered, because kennel has one with this name. */
+void records_left_out(struct server *, const char *name);
 /* s: NULL if the server is unknown. */
 void records_refused(struct hub *, const struct incoming *, struct server *,
     const char *name, const char *rule, const char *reason);
@@ -440,6 +444,8 @@ void query_answered(struct hub *, struct route *, const struct json_message *,
 bool item_offered(const struct item *);
 /* Does tools/list contain it, beside kennel's own? */
 bool item_exposed(const struct hub *, const struct item *);
+/* Are tools of servers in tools/list? */
+bool lists_servers(const struct hub *);
 
 /* call.c: passes a request on. arguments: replaces params.arguments (tool_invoke);
  * JSON_IS_NONE: as they are. */

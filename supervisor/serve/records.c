@@ -23,8 +23,6 @@
 #define DROPS_MAX  20  /* dropped lines of a server in a second, recorded one by one */
 
 /* A name for the log; no server has it, because a server's name has no space. */
-static const char own_name[] = "kennel serve";
-
 static void
 on_report(struct loop *loop, int fd, short revents, void *arg)
 {
@@ -80,14 +78,20 @@ put_shown(struct event *e, enum event_key key, const char *text)
 		event_bytes(e, key, text, strnlen(text, SHOWN_MAX));
 }
 
+const char *
+hub_name(const struct hub *h)
+{
+	return h->order->single ? "kennel run" : "kennel serve";
+}
+
 /* s: NULL if it is unknown; its policy may be gone. */
 static void
-put_server(struct event *e, const struct server *s)
+put_server(struct event *e, const struct hub *h, const struct server *s)
 {
 	if (s != NULL && s->ready)
 		event_identity(e, s->name, s->policy.id);
 	else
-		event_text(e, KEY_SERVER, s != NULL ? s->name : own_name);
+		event_text(e, KEY_SERVER, s != NULL ? s->name : hub_name(h));
 }
 
 static void
@@ -99,7 +103,7 @@ put_dropped(struct server *s, uint64_t bytes, const char *reason)
 	if (s->hub->report == NULL)
 		return;
 	event_begin(&e, EVENT_DROPPED);
-	put_server(&e, s);
+	put_server(&e, s->hub, s);
 	event_text(&e, KEY_DIRECTION, "server");
 	event_number(&e, KEY_BYTES, bytes);
 	event_text(&e, KEY_REASON, reason);
@@ -139,6 +143,24 @@ records_dropped(struct server *s, size_t bytes, const char *reason)
 }
 
 void
+records_left_out(struct server *s, const char *name)
+{
+	static struct event e;
+
+	if (s->hub->report == NULL)
+		return; /* it has been logged */
+	event_begin(&e, EVENT_REFUSED);
+	put_server(&e, s->hub, s);
+	event_text(&e, KEY_DIRECTION, "server");
+	event_text(&e, KEY_VERDICT, "deny");
+	event_text(&e, KEY_METHOD, "tools/list");
+	put_shown(&e, KEY_NAME, name);
+	event_text(&e, KEY_REASON, "kennel has a tool with this name");
+	/* nothing was forwarded, so losing this record lets nothing through */
+	(void)report_send(s->hub->report, &e, EVENT_FLOW, NULL);
+}
+
+void
 records_refused(struct hub *h, const struct incoming *in, struct server *s,
     const char *name, const char *rule, const char *reason)
 {
@@ -152,7 +174,7 @@ records_refused(struct hub *h, const struct incoming *in, struct server *s,
 	if (h->report == NULL)
 		return;
 	event_begin(&e, EVENT_REFUSED);
-	put_server(&e, s);
+	put_server(&e, h, s);
 	event_text(&e, KEY_DIRECTION, "agent");
 	event_text(&e, KEY_VERDICT, "deny");
 	event_text(&e, KEY_METHOD, in->method != NULL ? in->method->name : "tools/call");
@@ -182,7 +204,7 @@ records_close(struct hub *h)
 	for (size_t i = 0; i < h->server_n; i++)
 		put_drops(h->server[i]);
 	event_begin(&e, EVENT_STOP);
-	event_text(&e, KEY_SERVER, own_name);
+	event_text(&e, KEY_SERVER, hub_name(h));
 	event_text(&e, KEY_REASON, h->why != NULL ? h->why : "");
 	(void)report_send(h->report, &e, EVENT_GATE, NULL); /* best effort at the end */
 	while (report_pending(h->report) > 0 && report_fd(h->report) >= 0 &&

@@ -376,7 +376,7 @@ open_queue(struct hub *h)
 int
 secrets_open(struct hub *h)
 {
-	struct secrets_approvals_order order = {.name = "kennel serve",
+	struct secrets_approvals_order order = {.name = hub_name(h),
 	    .report = &h->report,
 	    .holders = holders,
 	    .ask_epoch = ask_manifests,

@@ -29,6 +29,7 @@
 #ifndef KENNEL_SUPERVISOR_SERVE_SERVE_H
 #define KENNEL_SUPERVISOR_SERVE_SERVE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "supervisor/serve/launcher/session_launcher.h"
@@ -39,6 +40,9 @@ struct serve_order {
 	char *const *expose; /* --expose SERVER.TOOL */
 	size_t expose_n;
 	int ahead; /* servers to start at once; -1: not given */
+	/* kennel run --secrets-tools: one server, whose names the agent sees as they are,
+	 * and of kennel's own tools only those of facet secrets, after the server's */
+	bool single;
 };
 
 /* Serves the agent on descriptors 0 and 1 until it ends. Returns an exit status. */

@@ -305,7 +305,7 @@ check_budget(struct hub *h)
 		     item_offered(h->items.item[i]) && item_exposed(h, h->items.item[i]);
 	if (n > 0)
 		log_info("%zu tools of servers are listed beside kennel's own", n);
-	if (!h->settings.has_budget || n <= h->settings.budget)
+	if (h->order->single || !h->settings.has_budget || n <= h->settings.budget)
 		return;
 	log_error(
 	    "%zu tools are exposed, and `budget %u` in %s allows fewer: expose fewer, or "
