@@ -92,6 +92,7 @@ def pinned():
     rid = h.post_call("one.getenv", {"name": "GH"})
     answer("allow")
     equal(outcome(answered(h, rid)), "***")
+    check(wait_for(lambda: servers() == [], 10) is not None, "a process stays:", servers())
     # what would outlive its process is refused before anyone is asked
     for method, params in (("resources/subscribe", {"uri": "r://1"}), ("resources/unsubscribe", {"uri": "r://1"}),
                            ("completion/complete", {"ref": {"type": "ref/resource", "uri": "r://1"}, "argument": {"name": "a", "value": ""}}),
