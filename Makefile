@@ -432,6 +432,7 @@ QUERY = \
 	supervisor/audit/query/verb_anomalies.o \
 	supervisor/audit/query/verb_call.o \
 	supervisor/audit/query/verb_denials.o \
+	supervisor/audit/query/verb_egress.o \
 	supervisor/audit/query/verb_gaps.o \
 	supervisor/audit/query/verb_log.o \
 	supervisor/audit/query/verb_object.o \

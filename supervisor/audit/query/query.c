@@ -31,7 +31,8 @@
 /* ---- the table -------------------------------------------------------------------- */
 
 static const struct verb *const family[] = {verbs_log, verbs_session, verbs_object,
-    verbs_call, verbs_denials, verbs_policy, verbs_gaps, verbs_anomalies, verbs_sample};
+    verbs_egress, verbs_call, verbs_denials, verbs_policy, verbs_gaps, verbs_anomalies,
+    verbs_sample};
 
 const struct verb *
 verb_find(const char *name)

@@ -133,8 +133,9 @@ const char *session_end_name(enum session_end);
 const char *session_end_gap(const struct group_row *, enum session_end);
 
 /* Families of verbs; a row without a name ends each. */
-extern const struct verb verbs_log[], verbs_session[], verbs_object[], verbs_call[],
-    verbs_denials[], verbs_policy[], verbs_gaps[], verbs_anomalies[], verbs_sample[];
+extern const struct verb verbs_log[], verbs_session[], verbs_object[], verbs_egress[],
+    verbs_call[], verbs_denials[], verbs_policy[], verbs_gaps[], verbs_anomalies[],
+    verbs_sample[];
 
 /* "kennel audit VERB ...": argv[0] is a verb of the families above.  An exit status.
  * The function is for "changes --diff"; NULL: no verb with that option. */
