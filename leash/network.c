@@ -107,6 +107,11 @@ put_target(struct leash *l, struct event *out, const struct egress_report *e)
 
 	if (e->name[0] != '\0')
 		event_text(out, KEY_NAME, e->name);
+	if (e->type != EGRESS_REFUSED) {
+		/* the same in the records of its start and its end */
+		(void)snprintf(text, sizeof(text), "%u", e->id);
+		event_text(out, KEY_REQUEST, text);
+	}
 	if (e->port != 0)
 		event_number(out, KEY_PORT, e->port);
 	if (e->has_addr)

@@ -30,6 +30,24 @@ def plain():
              bytes_in=len(HELLO) + 11)
 
 
+@test("audit egress: each connection is one row, with what became of it")
+def outcomes():
+    world.Server("9.8.7.12", 5005, world.hello)
+    got = probe("net allow gone.test.example:5005 plain\n    net allow db.test.example:5005 plain",
+                *[["tcp", name, 5005, "x"] for name in ("gone.test.example", "db.test.example", "no.test.example")])
+    equal(got[1], [HELLO + "x", "end"])
+    recorded(action="close", name="db.test.example", port=5005)
+    r = run([KENNEL, "audit", "egress", "*.test.example", "--json", "--no-header"])
+    rows = [x for x in map(json.loads, r.stdout.splitlines()) if x["port"] == 5005]
+    (failed,) = [e["reason"] for e in egress(action="close", name="gone.test.example")]
+    equal(sorted((x["name"], x["outcome"], x["verdict"]) for x in rows),
+          [("db.test.example", "connected", "allow"), ("gone.test.example", failed, "allow")])
+    (reached,) = [x for x in rows if x["outcome"] == "connected"]
+    start, end = [e for e in audit("--kind", "egress") if e["fields"].get("name") == ["db.test.example"]][-2:]
+    equal((reached["idx"], reached["address"], reached["bytes_out"]), (start["idx"], "9.8.7.12", 1))
+    equal(start["fields"]["request"], end["fields"]["request"])
+
+
 @test("TLS 1.3 and 1.2 to a granted name, verified by the client, without a proxy variable")
 def tls():
     s = world.Server("9.8.7.10", 443, world.hello, wrap=world.tls())

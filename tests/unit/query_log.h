@@ -19,7 +19,7 @@ struct said {
 	const char *text; /* NULL: number */
 	uint64_t number;
 };
-#define SAID_MAX 12
+#define SAID_MAX 14
 struct told {
 	enum event_kind kind;
 	struct said said[SAID_MAX]; /* ends where the key is 0 */
@@ -35,6 +35,11 @@ struct told {
 	    {KEY_REQUEST, request}, \
 	{ \
 		KEY_ACTION, "mcp_tool_call" \
+	}
+#define CONN(host, number) \
+	{KEY_NAME, host}, {KEY_PORT, NULL, 443}, {KEY_RULE, "g.kennel:6"}, \
+	{ \
+		KEY_REQUEST, number \
 	}
 
 static const struct told first_session[] = {
@@ -118,6 +123,21 @@ static const struct told second_session[] = {
 	{WHO("github", POLICY_2), {KEY_DIRECTION, "agent"}, {KEY_METHOD, "initialize"},
 	    {KEY_REQUEST, "0"}, {KEY_VERDICT, "allow"}, {KEY_OUTCOME, "forwarded"},
 	    {KEY_CLIENT, HOSTILE}, {KEY_CLIENT, "1.2"}}},
+    /* two at once to one host: one that fails, and one that is open at the end */
+    {EVENT_EGRESS, {WHO("github", POLICY_2), CONN("nowhere.example", "7"),
+		       {KEY_ACTION, "open"}, {KEY_VERDICT, "allow"}}},
+    {EVENT_EGRESS, {WHO("github", POLICY_2), CONN("nowhere.example", "8"),
+		       {KEY_ACTION, "open"}, {KEY_VERDICT, "allow"}}},
+    {EVENT_EGRESS, {WHO("github", POLICY_2), CONN("nowhere.example", "7"),
+		       {KEY_ACTION, "close"}, {KEY_VERDICT, "allow"},
+		       {KEY_REASON, "no such host"}, {KEY_BYTES_OUT, NULL, 0},
+		       {KEY_BYTES_IN, NULL, 0}, {KEY_DURATION_US, NULL, 9000}}},
+    {EVENT_EGRESS, {WHO("github", POLICY_2), CONN("api.github.com", "9"),
+		       {KEY_ACTION, "open"}, {KEY_VERDICT, "allow"}}},
+    {EVENT_EGRESS,
+	{WHO("github", POLICY_2), CONN("api.github.com", "9"), {KEY_ACTION, "close"},
+	    {KEY_VERDICT, "allow"}, {KEY_ADDRESS, "192.0.2.9"}, {KEY_BYTES_OUT, NULL, 3},
+	    {KEY_BYTES_IN, NULL, 4}, {KEY_DURATION_US, NULL, 9000}}},
 };
 
 static inline void

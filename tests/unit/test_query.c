@@ -644,8 +644,8 @@ test_filters(void **state)
 	} row[] = {
 	    {"log --csv --no-header --kind exec", 8},
 	    {"log --csv --no-header --kind exec --verdict deny", 3},
-	    {"log --csv --no-header --session s-2", 10},
-	    {"log --csv --no-header --server github --since 1h", 31},
+	    {"log --csv --no-header --session s-2", 15},
+	    {"log --csv --no-header --server github --since 1h", 36},
 	    {"log --csv --no-header --server github --since 2099-01-01", 0},
 	    {"log --csv --no-header --server github --to 2001-01-01", 0},
 	    {"log --csv --no-header --verdict absent", 1},

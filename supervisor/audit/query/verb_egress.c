@@ -1,5 +1,6 @@
 /*
- * egress [HOST|CIDR]: the connections out of the cells.
+ * egress [HOST|CIDR]: one row per connection out of a cell, joined from the record of
+ * its start and the record of its end.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,6 +22,7 @@ static const struct column egress_column[] = {
     {"verdict", CELL_VERDICT, 7},
     {"name", CELL_TEXT, 28},
     {"port", CELL_NUMBER, 5},
+    {"outcome", CELL_TEXT, 12},
     {"address", CELL_TEXT, 20},
     {"bytes_out", CELL_NUMBER, 10},
     {"bytes_in", CELL_NUMBER, 10},
@@ -54,14 +56,13 @@ in_cidr(const char *cidr, const char *address)
 }
 
 static bool
-meant_host(const struct ask *ask, const struct log_record *record)
+is_meant(const struct ask *ask, const char *name, const char *address)
 {
-	const char *name = log_record_text(record, "name"), *word = ask->word;
+	const char *word = ask->word;
 	size_t n = name != NULL ? strlen(name) : 0, w = word != NULL ? strlen(word) : 0;
 
-	if (word == NULL || log_record_is(record, "name", word) ||
-	    log_record_is(record, "address", word) ||
-	    in_cidr(word, log_record_text(record, "address")))
+	if (word == NULL || (name != NULL && strcmp(name, word) == 0) ||
+	    (address != NULL && strcmp(address, word) == 0) || in_cidr(word, address))
 		return true;
 	/* "*.example.com" */
 	return w > 2 && word[0] == '*' && n > w - 1 &&
@@ -77,25 +78,146 @@ begin_egress(struct ask *ask)
 	return ask->groups != NULL ? 0 : -ENOMEM;
 }
 
+/* Columns whose values are not in the record of the end. */
+enum { IDX, TIME, OUTCOME = 7, FIRST = 12 };
+
+/* Key of a connection that is open. first_idx and first_ts are of its start, sum is its
+ * port. "request" is its number; the writer is the leash, of which a session may have
+ * several.  Records of earlier versions have no number and are not joined. */
+enum { SESSION, SERVER, NAME, RULE, WRITER, REQUEST };
+enum { IS_OPEN = 1, IS_FIRST = 2 };
+
+static struct group_row *
+open_row(struct ask *ask, const struct log_record *record)
+{
+	const char *part[] = {
+	    [SESSION] = record->session,
+	    [SERVER] = log_record_text(record, "server"),
+	    [NAME] = log_record_text(record, "name"),
+	    [RULE] = log_record_text(record, "rule"),
+	    [WRITER] = record->writer,
+	    [REQUEST] = log_record_text(record, "request"),
+	};
+
+	return group_at(ask->groups, part, ARRAY_LEN(part));
+}
+
+/* What became of the connection, by its last record. */
+static const char *
+outcome_of(const struct log_record *record)
+{
+	const char *reason = log_record_text(record, "reason");
+
+	if (log_record_is(record, "verdict", "ask"))
+		return "asked";
+	if (log_record_is(record, "action", "open"))
+		return "open";
+	if (log_record_is(record, "action", "close"))
+		return reason != NULL ? reason : "connected";
+	return log_record_denied(record) ? "refused" : NULL;
+}
+
+/* start: the row of its start; NULL: this record is all there is. */
+static void
+put_record(struct ask *ask, const struct log_record *record,
+    const struct group_row *start, bool first)
+{
+	struct table *table = &ask->table;
+
+	for (size_t i = 0; i < ARRAY_LEN(egress_column); i++) {
+		if (i == OUTCOME)
+			table_text(table, outcome_of(record));
+		else if (i == FIRST)
+			table_text(table, first ? "first" : NULL);
+		else if (i == IDX && start != NULL)
+			table_number(table, start->first_idx);
+		else if (i == TIME && start != NULL)
+			table_number(table, start->first_ts);
+		else
+			see_cell(ask, record, egress_column[i].name);
+	}
+}
+
+/* A connection without a record of its end. */
+static void
+put_open(struct ask *ask, const struct group_row *row)
+{
+	struct table *table = &ask->table;
+
+	if (row->first_ts < ask->from_ns || !is_meant(ask, row->part[NAME], NULL))
+		return;
+	table_number(table, row->first_idx);
+	table_number(table, row->first_ts);
+	table_text(table, row->part[SESSION]);
+	table_text(table, row->part[SERVER]);
+	table_text(table, "allow");
+	table_text(table, row->part[NAME]);
+	table_number(table, row->sum);
+	table_text(table, "open");
+	for (size_t i = OUTCOME + 1; i < FIRST; i++)
+		table_none(table);
+	table_text(table, row->flag & IS_FIRST ? "first" : NULL);
+	table_text(table, row->part[RULE][0] != '\0' ? row->part[RULE] : NULL);
+}
+
+static int
+see_start(struct ask *ask, const struct log_record *record, bool first)
+{
+	struct group_row *row = open_row(ask, record);
+
+	if (row == NULL)
+		return -E2BIG;
+	if (row->flag & IS_OPEN)
+		put_open(ask, row); /* the record of its end was lost */
+	row->flag = IS_OPEN | (first ? IS_FIRST : 0);
+	row->first_idx = record->idx;
+	row->first_ts = record->ts;
+	row->sum = 0;
+	(void)log_record_number(record, "port", &row->sum); /* 0 if missing */
+	return 0;
+}
+
 static int
 see_egress(void *arg, const struct log_record *record)
 {
 	struct ask *ask = arg;
 	const char *part[] = {
 	    log_record_text(record, "server"), log_record_text(record, "name")};
-	struct group_row *row = group_count(ask->groups, record, part, ARRAY_LEN(part));
+	struct group_row *seen = group_count(ask->groups, record, part, ARRAY_LEN(part));
+	struct group_row *start = NULL;
+	bool numbered = log_record_find(record, "request") != NULL, first;
 
-	if (row == NULL)
+	if (seen == NULL)
 		return -E2BIG;
-	if (record->ts < ask->from_ns || !meant_host(ask, record))
-		return 0;
-	for (size_t i = 0; i < ARRAY_LEN(egress_column); i++) {
-		if (strcmp(egress_column[i].name, "first") == 0)
-			table_text(&ask->table, row->n == 1 ? "first" : NULL);
-		else
-			see_cell(ask, record, egress_column[i].name);
+	first = seen->n == 1;
+	if (numbered && log_record_is(record, "action", "open") &&
+	    log_record_is(record, "verdict", "allow"))
+		return see_start(ask, record, first);
+	if (numbered && log_record_is(record, "action", "close")) {
+		start = open_row(ask, record);
+		if (start == NULL)
+			return -E2BIG;
+		first = (start->flag & IS_FIRST) != 0 || first;
 	}
+	if (record->ts >= ask->from_ns &&
+	    is_meant(ask, part[1], log_record_text(record, "address")))
+		put_record(ask, record,
+		    start != NULL && (start->flag & IS_OPEN) != 0 ? start : NULL, first);
+	if (start != NULL)
+		start->flag = 0;
 	return ferror(ask->table.out) ? -EPIPE : 0;
+}
+
+/* The connections without a record of their end, in the order of their starts. */
+static int
+end_egress(struct ask *ask)
+{
+	struct group_row *const *row = group_sorted(ask->groups, group_by_first);
+
+	for (size_t i = 0; row != NULL && i < group_rows(ask->groups); i++)
+		if (row[i]->flag & IS_OPEN)
+			put_open(ask, row[i]);
+	return row != NULL ? 0 : -ENOMEM;
 }
 
 const struct verb verbs_egress[] = {
@@ -106,6 +228,7 @@ const struct verb verbs_egress[] = {
 	.column = egress_column,
 	.column_n = ARRAY_LEN(egress_column),
 	.begin = begin_egress,
-	.see = see_egress},
+	.see = see_egress,
+	.end = end_egress},
     {.name = NULL},
 };
