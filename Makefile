@@ -421,6 +421,7 @@ QUERY = \
 	supervisor/audit/query/describe.o \
 	supervisor/audit/query/disclosure.o \
 	supervisor/audit/query/escape.o \
+	supervisor/audit/query/grant_hint.o \
 	supervisor/audit/query/group.o \
 	supervisor/audit/query/log_view.o \
 	supervisor/audit/query/options.o \

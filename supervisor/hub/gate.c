@@ -123,6 +123,16 @@ gate_outcome(const struct gate_answer *a)
 	return a->verdict == VERDICT_ASK ? "ask" : "deny";
 }
 
+const char *
+gate_reason(const struct gate_answer *a)
+{
+	const char *outcome = gate_outcome(a);
+
+	if (strcmp(outcome, "deny") != 0 || a->at[0] != '\0' || a->method)
+		return outcome;
+	return a->odd ? "not in normal form" : "no line grants it";
+}
+
 /* As in "rate limit: 30 in 1m, try again in 12 s". */
 static void
 put_over(const struct gate_answer *a, const char *what, const char *name,

@@ -116,8 +116,10 @@ struct gate_answer {
 void gate_judge(const struct gate_ask *, struct gate_answer *ret);
 /* The call is about to reach the server: counts it for its rates and quotas. */
 void gate_count(const struct gate_ask *);
-/* The outcome of a refusal, for the agent and the log. */
+/* The outcome of a refusal, for the agent. */
 const char *gate_outcome(const struct gate_answer *);
+/* The same for the log, where a refusal without a line has a reason. */
+const char *gate_reason(const struct gate_answer *);
 
 /* Writes one sentence for an agent: what was refused, why, by which line. Returns
  * out. */

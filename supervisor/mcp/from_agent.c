@@ -64,7 +64,8 @@ refuse_name(struct session *s, const struct json_message *m, const struct method
 	if (r < 0)
 		s->error = r;
 	session_say(s, &s->to_agent);
-	record_refused(s, "agent", s->method, s->name, &id, answer->at, why.outcome);
+	record_refused(
+	    s, "agent", s->method, s->name, &id, answer->at, gate_reason(answer));
 	return DROP;
 }
 

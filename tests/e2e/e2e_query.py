@@ -91,6 +91,35 @@ def real():
     equal((now["file"], now["sha256"], now["text"]), (load["name"][0], load["sha256"], "kept: policy-text, by its sha256"))
 
 
+def decided_session():
+    """A call that a line grants, and two that none grants; its environment."""
+    env = {"KENNEL_HOME": TMP + "/decided"}
+    if not os.path.exists(env["KENNEL_HOME"]):
+        os.makedirs(env["KENNEL_HOME"], mode=0o700)
+        s = kennel_run("    run %s\n    tool allow echo\n" % words(TOY), env=env)
+        s.initialize()
+        s.text("echo", text="one")
+        s.call("env")
+        s.call("env")
+        s.close()
+        check(wait_for(lambda: not descendants(os.getpid()), 8), "the recorder stays")
+    return env
+
+
+def explained(idx, env):
+    return {w["about"]: w["answer"] for w in rows("why", str(idx), env=env)}
+
+
+@test("a tool that no line grants: denials and why say so, and name the line that would")
+def ungranted():
+    env = decided_session()
+    (denied,) = rows("denials", env=env)
+    equal((denied["object"], denied["count"], denied["reason"]),
+          ("env", 2, "no line grants it; to grant it: tool allow env"))
+    why = explained(denied["last_idx"], env)
+    equal((why["reason"], why["would allow it"]), ("no line grants it", "tool allow env"))
+
+
 @test("an attempt to run a file that does not exist is absent: no denial, not on the page, and why names no grant")
 def absent_file():
     real_session()

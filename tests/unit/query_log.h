@@ -123,6 +123,10 @@ static const struct told second_session[] = {
 	{WHO("github", POLICY_2), {KEY_DIRECTION, "agent"}, {KEY_METHOD, "initialize"},
 	    {KEY_REQUEST, "0"}, {KEY_VERDICT, "allow"}, {KEY_OUTCOME, "forwarded"},
 	    {KEY_CLIENT, HOSTILE}, {KEY_CLIENT, "1.2"}}},
+    {EVENT_REFUSED, {WHO("github", POLICY_2), CALL("merge branch", "4"),
+			{KEY_VERDICT, "deny"}, {KEY_REASON, "no line grants it"}}},
+    {EVENT_REFUSED, {WHO("github", POLICY_2), CALL("fast", "5"), {KEY_VERDICT, "deny"},
+			{KEY_REASON, "rate limit"}}},
     /* two at once to one host: one that fails, and one that is open at the end */
     {EVENT_EGRESS, {WHO("github", POLICY_2), CONN("nowhere.example", "7"),
 		       {KEY_ACTION, "open"}, {KEY_VERDICT, "allow"}}},

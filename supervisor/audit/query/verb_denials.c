@@ -6,16 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/sealed/net_hint.h"
 #include "shim/base/array.h"
 #include "supervisor/audit/query/describe.h"
+#include "supervisor/audit/query/grant_hint.h"
 #include "supervisor/audit/query/group.h"
 #include "supervisor/audit/query/query.h"
 #include "supervisor/audit/query/record.h"
 #include "supervisor/audit/query/table.h"
 
-#define DENIAL_TEXT_MAX 512
-#define UNGRANTED       "no line grants" /* leash/egress/egress_wire.c */
+#define DENIAL_TEXT_MAX 1024
 
 static const struct column denials_column[] = {
     {"count", CELL_NUMBER, 7},
@@ -41,22 +40,14 @@ begin_denials(struct ask *ask)
 	return ask->groups != NULL ? 0 : -ENOMEM;
 }
 
-/* For a connection that no rule matches: the policy line that would allow it. */
+/* Where no rule matches: with the line of a policy that would allow it. */
 static const char *
 reason_of(const struct log_record *record, char text[DENIAL_TEXT_MAX])
 {
 	const char *reason = log_record_text(record, "reason");
-	char hint[NET_HINT_MAX];
-	uint64_t port = 0;
+	char hint[GRANT_HINT_MAX];
 
-	if (strcmp(record->kind, "egress") != 0 ||
-	    log_record_text(record, "rule") != NULL ||
-	    log_record_text(record, "name") == NULL || reason == NULL ||
-	    strncmp(reason, UNGRANTED, sizeof(UNGRANTED) - 1) != 0)
-		return reason;
-	(void)log_record_number(record, "port", &port); /* 0: a name lookup */
-	if (net_hint(
-		log_record_text(record, "name"), (uint32_t)port, hint, sizeof(hint)) == 0)
+	if (!grant_missing(record) || grant_hint(record, hint) == NULL)
 		return reason;
 	(void)snprintf(text, DENIAL_TEXT_MAX, "%s; to grant it: %s", reason, hint);
 	return text;

@@ -9,6 +9,7 @@
 #include "shim/base/array.h"
 #include "supervisor/audit/log/record.h"
 #include "supervisor/audit/query/describe.h"
+#include "supervisor/audit/query/grant_hint.h"
 #include "supervisor/audit/query/group.h"
 #include "supervisor/audit/query/query.h"
 #include "supervisor/audit/query/record.h"
@@ -156,8 +157,7 @@ static const struct {
     {"exec", "program", "exec gate: decided at execve, checked again on the mapped image",
 	"exec allow {program} **"},
     {"refused", "mode", "start: refused before a cell was made", NULL},
-    {"refused", "name", "kennel's tool gate, before the message was forwarded",
-	"{method} of \"{name}\": a `tool`, `resource` or `prompt allow {name}` line"},
+    {"refused", "name", "kennel's tool gate, before the message was forwarded", NULL},
     {"refused", "method", "kennel's message check, before the message was forwarded",
 	NULL},
     {"refused", NULL, "before anything was started or forwarded", NULL},
@@ -192,6 +192,8 @@ static void
 say_mechanism(struct ask *ask, const struct log_record *record)
 {
 	static char text[DESCRIBE_MAX];
+	char hint[GRANT_HINT_MAX];
+	const char *line;
 	bool denied = !log_record_is(record, "verdict", "allow") &&
 		      log_record_find(record, "verdict") != NULL;
 
@@ -205,9 +207,12 @@ say_mechanism(struct ask *ask, const struct log_record *record)
 			log_record_find(record, reason[i].has) == NULL))
 			continue;
 		say(ask, "enforced by", reason[i].mechanism);
-		if (!denied || reason[i].allow == NULL)
+		line = grant_hint(record, hint);
+		if (line == NULL && reason[i].allow != NULL)
+			line = describe_fill(record, reason[i].allow, text);
+		if (!denied || line == NULL)
 			return;
-		say(ask, "would allow it", describe_fill(record, reason[i].allow, text));
+		say(ask, "would allow it", line);
 		if (log_record_find(record, "rule") != NULL)
 			say(ask, "",
 			    describe_fill(record,
@@ -230,6 +235,17 @@ say_chain(struct ask *ask, const struct log_record *record)
 		say(ask, i == 0 ? "started by" : "", log_record_item(chain, i));
 }
 
+/* Other refusals, as of a start or of an approval, are not for want of a line. */
+static bool
+lacks_line(const struct log_record *record)
+{
+	return log_record_find(record, "rule") == NULL &&
+	       log_record_is(record, "verdict", "deny") &&
+	       (strcmp(record->kind, "exec") == 0 ||
+		   strcmp(record->kind, "egress") == 0 || grant_missing(record) ||
+		   log_record_is(record, "reason", "deny"));
+}
+
 static int
 see_why(void *arg, const struct log_record *record)
 {
@@ -249,10 +265,7 @@ see_why(void *arg, const struct log_record *record)
 			say(ask, key[i], log_record_text(record, key[i]));
 	}
 	say_chain(ask, record);
-	/* a start is refused for its reason, not for want of a line */
-	if (log_record_find(record, "rule") == NULL &&
-	    log_record_is(record, "verdict", "deny") &&
-	    log_record_find(record, "mode") == NULL)
+	if (lacks_line(record))
 		say(ask, "rule", "none: no line allows it, so it is denied");
 	say_mechanism(ask, record);
 	return 0;
