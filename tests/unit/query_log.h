@@ -36,6 +36,12 @@ struct told {
 	{ \
 		KEY_ACTION, "mcp_tool_call" \
 	}
+#define NOT_GRANTED(outcome) \
+	{KEY_METHOD, "tools/call"}, {KEY_NAME, "merge"}, {KEY_VERDICT, "deny"}, \
+	    {KEY_RULE, "g.kennel:8"}, \
+	{ \
+		KEY_OUTCOME, outcome \
+	}
 #define CONN(host, number) \
 	{KEY_NAME, host}, {KEY_PORT, NULL, 443}, {KEY_RULE, "g.kennel:6"}, \
 	{ \
@@ -127,6 +133,10 @@ static const struct told second_session[] = {
 			{KEY_VERDICT, "deny"}, {KEY_REASON, "no line grants it"}}},
     {EVENT_REFUSED, {WHO("github", POLICY_2), CALL("fast", "5"), {KEY_VERDICT, "deny"},
 			{KEY_REASON, "rate limit"}}},
+    {EVENT_APPROVE, {WHO("github", POLICY_2), NOT_GRANTED("deny")}},
+    {EVENT_APPROVE, {WHO("github", POLICY_2), NOT_GRANTED("nobody")}},
+    {EVENT_APPROVE, {WHO("github", POLICY_2), NOT_GRANTED("withdrawn")}},
+    {EVENT_APPROVE, {WHO("github", POLICY_2), NOT_GRANTED("withdrawn")}},
     /* two at once to one host: one that fails, and one that is open at the end */
     {EVENT_EGRESS, {WHO("github", POLICY_2), CONN("nowhere.example", "7"),
 		       {KEY_ACTION, "open"}, {KEY_VERDICT, "allow"}}},

@@ -239,6 +239,26 @@ describe_object(const struct log_record *record)
 }
 
 const char *
+describe_no_approval(const struct log_record *record)
+{
+	/* the outcomes are those of supervisor/approve/queue.c */
+	static const struct {
+		const char *outcome, *text;
+	} row[] = {
+	    {"deny", "a person denied it"},
+	    {"nobody", "no answer in time"},
+	    {"withdrawn",
+		"withdrawn: the call, program or session ended before an answer"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(row); i++)
+		if (log_record_is(record, "outcome", row[i].outcome) &&
+		    log_record_is(record, "verdict", "deny"))
+			return row[i].text;
+	return NULL;
+}
+
+const char *
 describe_time(uint64_t ns, int decimals, char out[DESCRIBE_TIME_MAX])
 {
 	time_t s = (time_t)(ns / NS_PER_S);

@@ -16,6 +16,9 @@ const char *describe_tell(const struct log_record *, char out[DESCRIBE_MAX]);
 const char *describe_fields(const struct log_record *, char out[DESCRIBE_MAX]);
 /* The object of the record: a tool, a program, a host; NULL: none. */
 const char *describe_object(const struct log_record *);
+/* How a request for approval ended that was not granted: a static text. NULL: it was
+ * granted, or the record is about something else. */
+const char *describe_no_approval(const struct log_record *);
 /* Fills {key} and [optional {key}] of a pattern. */
 const char *describe_fill(
     const struct log_record *, const char *pattern, char out[DESCRIBE_MAX]);

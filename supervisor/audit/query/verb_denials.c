@@ -40,13 +40,16 @@ begin_denials(struct ask *ask)
 	return ask->groups != NULL ? 0 : -ENOMEM;
 }
 
-/* Where no rule matches: with the line of a policy that would allow it. */
+/* Where no rule matches: with the line of a policy that would allow it. Of an approval:
+ * how it ended, so that each outcome is a row of its own. */
 static const char *
 reason_of(const struct log_record *record, char text[DENIAL_TEXT_MAX])
 {
 	const char *reason = log_record_text(record, "reason");
 	char hint[GRANT_HINT_MAX];
 
+	if (reason == NULL)
+		return describe_no_approval(record);
 	if (!grant_missing(record) || grant_hint(record, hint) == NULL)
 		return reason;
 	(void)snprintf(text, DENIAL_TEXT_MAX, "%s; to grant it: %s", reason, hint);

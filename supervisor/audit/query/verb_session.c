@@ -188,6 +188,17 @@ say_absent(struct ask *ask)
 	    "that has the program");
 }
 
+/* An approval that ended without a person's answer was ended by kennel. */
+static const char *
+mechanism_of(const struct log_record *record, const char *otherwise)
+{
+	if (strcmp(record->kind, "approve") == 0 &&
+	    (log_record_is(record, "outcome", "withdrawn") ||
+		log_record_is(record, "outcome", "nobody")))
+		return "kennel: without a person's answer, nothing is allowed";
+	return otherwise;
+}
+
 static void
 say_mechanism(struct ask *ask, const struct log_record *record)
 {
@@ -206,7 +217,7 @@ say_mechanism(struct ask *ask, const struct log_record *record)
 		    (reason[i].has != NULL &&
 			log_record_find(record, reason[i].has) == NULL))
 			continue;
-		say(ask, "enforced by", reason[i].mechanism);
+		say(ask, "enforced by", mechanism_of(record, reason[i].mechanism));
 		line = grant_hint(record, hint);
 		if (line == NULL && reason[i].allow != NULL)
 			line = describe_fill(record, reason[i].allow, text);
@@ -264,6 +275,9 @@ see_why(void *arg, const struct log_record *record)
 		if (log_record_text(record, key[i]) != NULL)
 			say(ask, key[i], log_record_text(record, key[i]));
 	}
+	if (log_record_text(record, "reason") == NULL &&
+	    describe_no_approval(record) != NULL)
+		say(ask, "reason", describe_no_approval(record));
 	say_chain(ask, record);
 	if (lacks_line(record))
 		say(ask, "rule", "none: no line allows it, so it is denied");
