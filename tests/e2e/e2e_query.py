@@ -120,6 +120,18 @@ def ungranted():
     equal((why["reason"], why["would allow it"]), ("no line grants it", "tool allow env"))
 
 
+@test("audit tools counts the calls of each tool, and the page has the same numbers")
+def counted():
+    env = decided_session()
+    got = [(t["server"], t["name"], t["calls"], t["refused"], t["errors"]) for t in rows("tools", env=env)]
+    equal(got, [("t", "echo", 1, 0, 0), ("t", "env", 0, 2, 0)])
+    equal([t["name"] for t in rows("tools", "env", env=env)], ["env"])
+    page = re.search(r"<h2[^>]*>Tools</h2>.*?</table>", ask("report", env=env).decode(), re.S).group(0)
+    cells = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in page.split("<tr")[2:]]
+    equal([tuple(re.sub("<.*?>", "", c) for c in row[1:5]) for row in cells],
+          [("echo", "1", "0", "0"), ("env", "0", "2", "0")])
+
+
 @test("an attempt to run a file that does not exist is absent: no denial, not on the page, and why names no grant")
 def absent_file():
     real_session()

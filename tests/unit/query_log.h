@@ -137,6 +137,9 @@ static const struct told second_session[] = {
     {EVENT_APPROVE, {WHO("github", POLICY_2), NOT_GRANTED("nobody")}},
     {EVENT_APPROVE, {WHO("github", POLICY_2), NOT_GRANTED("withdrawn")}},
     {EVENT_APPROVE, {WHO("github", POLICY_2), NOT_GRANTED("withdrawn")}},
+    {EVENT_CALL, {WHO("github", POLICY_2), CALL("slow", "1"), {KEY_OUTCOME, "timeout"}}},
+    {EVENT_CALL, {WHO("github", POLICY_2), CALL("slow", "6"),
+		     {KEY_OUTCOME, "denied by a person"}}},
     /* two at once to one host: one that fails, and one that is open at the end */
     {EVENT_EGRESS, {WHO("github", POLICY_2), CONN("nowhere.example", "7"),
 		       {KEY_ACTION, "open"}, {KEY_VERDICT, "allow"}}},

@@ -1,6 +1,6 @@
 /*
  * tool [NAME]: one row per call, joined from the record of the forwarded call and the
- * record of its answer.
+ * record of its answer.  tools [NAME]: one row per tool, counted from the same records.
  */
 #include <errno.h>
 #include <string.h>
@@ -46,6 +46,16 @@ is_meant(const struct ask *ask, const struct log_record *record)
 {
 	return log_record_is(record, "method", "tools/call") &&
 	       (ask->word == NULL || log_record_is(record, "name", ask->word));
+}
+
+static struct group_row *
+row_of_call(struct ask *ask, const struct log_record *record)
+{
+	const char *part[] = {record->session, log_record_text(record, "direction"),
+	    log_record_text(record, "request"), log_record_text(record, "server"),
+	    log_record_text(record, "name")};
+
+	return group_at(ask->groups, part, ARRAY_LEN(part));
 }
 
 static void
@@ -136,9 +146,6 @@ static int
 see_tool(void *arg, const struct log_record *record)
 {
 	struct ask *ask = arg;
-	const char *part[] = {record->session, log_record_text(record, "direction"),
-	    log_record_text(record, "request"), log_record_text(record, "server"),
-	    log_record_text(record, "name")};
 	const char *digest = log_record_text(record, "params_sha256");
 	struct group_row *row;
 
@@ -148,7 +155,7 @@ see_tool(void *arg, const struct log_record *record)
 		put_refused(ask, record);
 		return ferror(ask->table.out) ? -EPIPE : 0;
 	}
-	row = group_at(ask->groups, part, ARRAY_LEN(part));
+	row = row_of_call(ask, record);
 	if (row == NULL)
 		return -E2BIG;
 	if (!log_record_is(record, "outcome", "forwarded")) {
@@ -179,6 +186,109 @@ end_tool(struct ask *ask)
 	return row != NULL ? 0 : -ENOMEM;
 }
 
+/* ---- tools [NAME] --------------------------------------------------------------- */
+
+static const struct column tools_column[] = {
+    {"server", CELL_TEXT, 16},
+    {"name", CELL_TEXT, 28},
+    {"calls", CELL_NUMBER, 8},
+    {"refused", CELL_NUMBER, 8},
+    {"errors", CELL_NUMBER, 8},
+    {"last", CELL_TIME, 24},
+};
+
+/* The row of a tool: n is its calls, sum the refused ones, most the errors. */
+enum { IS_TOOL = 8 };
+
+static struct group_row *
+row_of_tool(struct ask *ask, const struct log_record *record)
+{
+	const char *part[] = {"", "", "", log_record_text(record, "server"),
+	    log_record_text(record, "name")};
+	struct group_row *row = group_at(ask->groups, part, ARRAY_LEN(part));
+
+	if (row == NULL)
+		return NULL;
+	row->flag = IS_TOOL;
+	row->last_ts = record->ts;
+	return row;
+}
+
+static bool
+is_error(const struct log_record *answer)
+{
+	static const char *const fine[] = {"ok", "cancelled", "answered by kennel"};
+
+	for (size_t i = 0; i < ARRAY_LEN(fine); i++)
+		if (log_record_is(answer, "outcome", fine[i]))
+			return false;
+	return true;
+}
+
+/* An answer to a call that was never forwarded is a refusal, as of a person; but its
+ * request may be before the range, and then it has the time of a call. */
+static void
+count_answer(
+    struct group_row *tool, struct group_row *call, const struct log_record *answer)
+{
+	bool forwarded =
+	    (call->flag & WAITS) != 0 || log_record_find(answer, "result_sha256") != NULL;
+
+	if (!forwarded)
+		tool->sum++;
+	else if (is_error(answer))
+		tool->most++;
+	if (forwarded && (call->flag & WAITS) == 0)
+		tool->n++;
+	call->flag = 0;
+}
+
+static int
+see_tools(void *arg, const struct log_record *record)
+{
+	struct ask *ask = arg;
+	struct group_row *tool, *call;
+
+	if (!is_meant(ask, record) || !log_record_is(record, "direction", "agent"))
+		return 0;
+	tool = row_of_tool(ask, record);
+	if (tool == NULL)
+		return -E2BIG;
+	if (strcmp(record->kind, "refused") == 0) {
+		tool->sum++;
+		return 0;
+	}
+	call = row_of_call(ask, record);
+	if (call == NULL)
+		return -E2BIG;
+	if (!log_record_is(record, "outcome", "forwarded")) {
+		count_answer(tool, call, record);
+		return 0;
+	}
+	call->flag = WAITS;
+	tool->n++;
+	return 0;
+}
+
+static int
+end_tools(struct ask *ask)
+{
+	struct group_row *const *row = group_sorted(ask->groups, group_by_count);
+	struct table *table = &ask->table;
+
+	for (size_t i = 0; row != NULL && i < group_rows(ask->groups); i++) {
+		if ((row[i]->flag & IS_TOOL) == 0)
+			continue;
+		table_text(table, row[i]->part[SERVER]);
+		table_text(table, row[i]->part[NAME]);
+		table_number(table, row[i]->n);
+		table_number(table, row[i]->sum);
+		table_number(table, row[i]->most);
+		table_number(table, row[i]->last_ts);
+	}
+	return row != NULL ? 0 : -ENOMEM;
+}
+
 const struct verb verbs_call[] = {
     {.name = "tool",
 	.words = "[NAME]",
@@ -189,5 +299,14 @@ const struct verb verbs_call[] = {
 	.begin = begin_tool,
 	.see = see_tool,
 	.end = end_tool},
+    {.name = "tools",
+	.words = "[NAME]",
+	.may = "",
+	.kinds = "call refused",
+	.column = tools_column,
+	.column_n = ARRAY_LEN(tools_column),
+	.begin = begin_tool,
+	.see = see_tools,
+	.end = end_tools},
     {.name = NULL},
 };

@@ -191,7 +191,8 @@ put_files(struct page *p)
 	}
 
 static const struct section activity[] = {S_TIME, S_SERVERS, S_LATENCY, S_EXECS, S_EGRESS,
-    S_DENIALS, {"Sessions", NULL, .verb = "sessions"}, {"Calls", NULL, .verb = "tool"},
+    S_DENIALS, {"Tools", "How often each was called.", .verb = "tools"},
+    {"Sessions", NULL, .verb = "sessions"}, {"Calls", NULL, .verb = "tool"},
     {"Anomalies", "First seen, spikes, outside of working hours, allowed after denials.",
 	.verb = "anomalies"},
     S_GAPS, {NULL}};
