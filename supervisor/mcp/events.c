@@ -43,6 +43,13 @@ begin(struct session *s, enum event_kind kind)
 	    &s->event, policy_str(s->o.policy, s->o.server->name), s->o.policy->id);
 }
 
+static void
+put_shown(struct session *s, enum event_key key, const char *text)
+{
+	if (text != NULL && text[0] != '\0')
+		event_bytes(&s->event, key, text, strnlen(text, SHOWN_MAX));
+}
+
 /* A tool call also has the names that its readers look for. */
 static void
 put_tool_call(struct session *s, const char *direction, const char *method)
@@ -141,8 +148,8 @@ put_client(struct session *s, const char *direction, struct json params)
 }
 
 int
-record_forward(
-    struct session *s, const struct call *call, const char *direction, struct json params)
+record_forward(struct session *s, const struct call *call, const char *direction,
+    struct json params, const char *rule)
 {
 	int r;
 
@@ -155,6 +162,7 @@ record_forward(
 		return r;
 	put_call(s, call, direction);
 	event_text(&s->event, KEY_VERDICT, "allow");
+	put_shown(s, KEY_RULE, rule);
 	if (params.type != JSON_IS_NONE) {
 		put_digest(s, KEY_PARAMS_SHA256, params.at, params.len);
 		event_number(&s->event, KEY_PARAMS_BYTES, params.len);
@@ -206,13 +214,6 @@ record_answer(struct session *s, const struct call *call, const char *direction,
 	/* The call is done and was recorded when it was forwarded; a full queue
 	 * refuses the next one. */
 	(void)report_send(s->o.report, &s->event, EVENT_FLOW, NULL);
-}
-
-static void
-put_shown(struct session *s, enum event_key key, const char *text)
-{
-	if (text != NULL && text[0] != '\0')
-		event_bytes(&s->event, key, text, strnlen(text, SHOWN_MAX));
 }
 
 static void

@@ -124,7 +124,7 @@ programs_ping(struct session *s, const struct json_message *m)
 		return false;
 	(void)snprintf(call->method, sizeof(call->method), "ping");
 	call->since_ns = loop_now();
-	r = record_forward(s, call, "agent", m->top[TOP_PARAMS]);
+	r = record_forward(s, call, "agent", m->top[TOP_PARAMS], NULL);
 	if (r == 0) {
 		buf_clear(&s->text);
 		(void)buf_puts(&s->text, "{\"jsonrpc\":\"2.0\",\"id\":"); /* at end */

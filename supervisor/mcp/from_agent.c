@@ -103,6 +103,7 @@ gate_name(struct session *s, const struct json_message *m, const struct method *
 	}
 	agent_ask(s, m, len, &ask);
 	gate_judge(&ask, &answer);
+	(void)snprintf(s->rule, sizeof(s->rule), "%s", answer.at); /* same size */
 	if (answer.allowed)
 		return PASS;
 	/* A batch is answered by one array, so its elements cannot wait for
@@ -116,7 +117,6 @@ gate_name(struct session *s, const struct json_message *m, const struct method *
 		    "kennel: the server has no such tool; tools/list has those that it "
 		    "has");
 	s->because = answer.because;
-	(void)snprintf(s->rule, sizeof(s->rule), "%s", answer.at); /* same size */
 	return HOLD;
 }
 
@@ -160,14 +160,14 @@ gate_listen(struct session *s, const struct json_message *m, const struct method
 	while (json_next(&w, &key, &uri))
 		if (gate_name(s, m, method, GATE_RESOURCE, uri, false) == DROP)
 			return DROP;
-	s->name[0] = '\0';
+	s->name[0] = s->rule[0] = '\0';
 	return PASS;
 }
 
 static enum verdict
 gate(struct session *s, const struct json_message *m, const struct method *method)
 {
-	s->name[0] = '\0';
+	s->name[0] = s->rule[0] = '\0';
 	if (method == NULL || method->where == WHERE_NONE)
 		return PASS;
 	if (method->where == WHERE_REF)
@@ -223,7 +223,7 @@ forward(struct session *s, const struct json_message *m, const struct method *me
 	programs_token(s, call, m->param[PARAM_META]);
 	if (gated == HOLD && hold(s, m, method, call) != PASS)
 		return DROP;
-	if (record_forward(s, call, "agent", params) < 0) {
+	if (record_forward(s, call, "agent", params, s->rule) < 0) {
 		calls_remove(&s->asked, call);
 		return refuse(s, m, RPC_NO_RECORD,
 		    "kennel: unable to record this call in the audit log; the call was "

@@ -53,7 +53,7 @@ server_request(struct session *s, const struct json_message *m)
 	call->known = method;
 	call->since_ns = loop_now();
 	(void)snprintf(call->method, sizeof(call->method), "%s", s->method); /* cut */
-	if (record_forward(s, call, "server", m->top[TOP_PARAMS]) < 0) {
+	if (record_forward(s, call, "server", m->top[TOP_PARAMS], NULL) < 0) {
 		calls_remove(&s->asking, call);
 		return refuse_server(s, m, RPC_NO_RECORD,
 		    "kennel: unable to record this request in the audit log");

@@ -147,7 +147,7 @@ release(struct held *h)
 	call->since_ns = loop_now();
 	call->agreed = h->approval->for_session ? CALL_AGREED_SESSION : CALL_AGREED_ONCE;
 	calls_state(&s->asked, call, CALL_OPEN);
-	if (record_forward(s, call, "agent", m.top[TOP_PARAMS]) < 0) {
+	if (record_forward(s, call, "agent", m.top[TOP_PARAMS], answer.at) < 0) {
 		refuse(h,
 		    "kennel: unable to record this call in the audit log; the call was "
 		    "not made",

@@ -129,9 +129,9 @@ struct session {
 	struct approval *approvals;
 	size_t held_bytes;
 	int held_timer, wait_timer; /* for progress; for the end of the wait */
-	char rule[512];             /* the `ask` line of the current call */
-	const char *because;        /* its text */
-	uint32_t programs;          /* the server's execs that wait for approval */
+	char rule[512];      /* the line that decides about the current call, or "" */
+	const char *because; /* its text */
+	uint32_t programs;   /* the server's execs that wait for approval */
 	struct pings pings;
 	struct replay replay;
 	struct health {
@@ -342,8 +342,9 @@ int notification_meta(
     struct session *, const struct method *, const struct json_message *);
 
 /* events.c */
-int record_forward(
-    struct session *, const struct call *, const char *direction, struct json params);
+/* rule: the line that grants it; NULL or "": none does, or it needs none. */
+int record_forward(struct session *, const struct call *, const char *direction,
+    struct json params, const char *rule);
 void record_answer(struct session *, const struct call *, const char *direction,
     const uint8_t *, size_t, const char *outcome);
 void record_refused(struct session *, const char *direction, const char *method,

@@ -282,7 +282,7 @@ send(struct session *s, const struct kept *k)
 	call->known = session_method(s, &m);
 	(void)snprintf(call->method, sizeof(call->method), "%s", s->method); /* cut */
 	call->name_len = 0;
-	r = record_forward(s, call, "kennel", m.top[TOP_PARAMS]);
+	r = record_forward(s, call, "kennel", m.top[TOP_PARAMS], NULL);
 	at = m.top[TOP_ID].at;
 	if (r == 0)
 		r = frame_say(&s->to_server, k->line, (size_t)(at - k->line));

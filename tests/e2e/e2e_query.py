@@ -132,6 +132,15 @@ def counted():
           [("echo", "1", "0", "0"), ("env", "0", "2", "0")])
 
 
+@test("an allowed call names the line that grants it: audit tool, why and --rule")
+def granted():
+    env = decided_session()
+    (call,) = rows("tool", "echo", env=env)
+    check(matches(r"\.kennel:\d+$", call["rule"] or ""), call)
+    equal(explained(call["idx"], env)["rule"], call["rule"])
+    equal([r["idx"] for r in rows("log", "--rule", call["rule"], env=env)], [call["idx"]])
+
+
 @test("an attempt to run a file that does not exist is absent: no denial, not on the page, and why names no grant")
 def absent_file():
     real_session()

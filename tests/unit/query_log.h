@@ -138,6 +138,12 @@ static const struct told second_session[] = {
     {EVENT_APPROVE, {WHO("github", POLICY_2), NOT_GRANTED("withdrawn")}},
     {EVENT_APPROVE, {WHO("github", POLICY_2), NOT_GRANTED("withdrawn")}},
     {EVENT_CALL, {WHO("github", POLICY_2), CALL("slow", "1"), {KEY_OUTCOME, "timeout"}}},
+    {EVENT_CALL, {WHO("github", POLICY_2), CALL("ruled", "7"), {KEY_VERDICT, "allow"},
+		     {KEY_RULE, "g.kennel:4"}, {KEY_OUTCOME, "forwarded"}}},
+    {EVENT_CALL, {WHO("github", POLICY_2), CALL("ruled", "7"), {KEY_OUTCOME, "ok"}}},
+    {EVENT_CALL, {WHO("github", POLICY_2), CALL("ruled", "8"), {KEY_VERDICT, "allow"},
+		     {KEY_RULE, "g.kennel:4"}, {KEY_OUTCOME, "forwarded"}}},
+
     {EVENT_CALL, {WHO("github", POLICY_2), CALL("slow", "6"),
 		     {KEY_OUTCOME, "denied by a person"}}},
     /* two at once to one host: one that fails, and one that is open at the end */

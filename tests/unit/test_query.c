@@ -651,8 +651,8 @@ test_filters(void **state)
 	} row[] = {
 	    {"log --csv --no-header --kind exec", 8},
 	    {"log --csv --no-header --kind exec --verdict deny", 3},
-	    {"log --csv --no-header --session s-2", 23},
-	    {"log --csv --no-header --server github --since 1h", 44},
+	    {"log --csv --no-header --session s-2", 26},
+	    {"log --csv --no-header --server github --since 1h", 47},
 	    {"log --csv --no-header --server github --since 2099-01-01", 0},
 	    {"log --csv --no-header --server github --to 2001-01-01", 0},
 	    {"log --csv --no-header --verdict absent", 1},

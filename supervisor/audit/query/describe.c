@@ -26,7 +26,8 @@ static const struct {
     {"mounts", "its view was built[; this kernel lacks {lacks}]"},
     {"secrets", "it receives the secrets {name}"},
     {"exec", "exec {verdict}: {program}[ (mapped {image})][, by {rule}][: {reason}]"},
-    {"call", "{direction} {method}[ {name}][ of {client}] {outcome}[ after {duration_us}]"
+    {"call", "{direction} {method}[ {name}][ of {client}] {outcome}[, by {rule}][ after "
+	     "{duration_us}]"
 	     "[, {params_bytes} bytes of arguments][, {result_bytes} bytes of result]"},
     {"refused", "refused[ {direction}][ {method}][ {name}][, by {rule}][: {reason}]"},
     {"dropped", "a line of {bytes} bytes from the {direction} was dropped[: {reason}]"},

@@ -27,10 +27,10 @@ static const struct column tool_column[] = {
     {"duration_us", CELL_US, 11},
     {"rule", CELL_TEXT, 0},
 };
-enum { ARGUMENTS = 7, RESULT = 9 }; /* columns */
+enum { ARGUMENTS = 7, RESULT = 9, RULE = 12 }; /* columns */
 
 /* Key of a call without an answer yet. sum is the length of its arguments, extra
- * their digest. */
+ * their digest; the name of the row that named points to is the granting line. */
 enum { SESSION, DIRECTION, REQUEST, SERVER, NAME };
 enum { WAITS = 1, HAS_DIGEST = 2, HAS_LEN = 4 };
 
@@ -99,11 +99,16 @@ put_arguments(struct ask *ask, const struct group_row *row)
 	put_number(&ask->table, (row->flag & HAS_LEN) != 0, row->sum);
 }
 
+/* call: NULL, or of the request, whose record has the granting line. */
 static void
-put_answer(struct ask *ask, const struct log_record *answer)
+put_answer(struct ask *ask, const struct log_record *answer, const struct group_row *call)
 {
-	for (size_t i = RESULT; i < ARRAY_LEN(tool_column); i++)
+	for (size_t i = RESULT; i < RULE; i++)
 		see_cell(ask, answer, tool_column[i].name);
+	if (call != NULL && call->named != NULL)
+		table_text(&ask->table, call->named->part[NAME]);
+	else
+		see_cell(ask, answer, tool_column[RULE].name);
 }
 
 static void
@@ -113,7 +118,7 @@ put_refused(struct ask *ask, const struct log_record *record)
 	table_text(&ask->table, "refused");
 	for (size_t i = ARGUMENTS; i < RESULT; i++)
 		table_none(&ask->table);
-	put_answer(ask, record);
+	put_answer(ask, record, NULL);
 }
 
 /* Prints an answer; its request may be before the range. */
@@ -125,10 +130,12 @@ put_answered(struct ask *ask, struct group_row *row, const struct log_record *an
 	else
 		put_alone(ask, answer);
 	table_field(&ask->table, answer, "outcome");
-	if (!(row->flag & WAITS))
+	if (!(row->flag & WAITS)) {
 		row->flag = 0;
+		row->named = NULL;
+	}
 	put_arguments(ask, row);
-	put_answer(ask, answer);
+	put_answer(ask, answer, row);
 	row->flag = 0;
 }
 
@@ -138,8 +145,20 @@ put_unanswered(struct ask *ask, const struct group_row *row)
 	put_waiting(ask, row);
 	table_text(&ask->table, "unanswered");
 	put_arguments(ask, row);
-	for (size_t i = RESULT; i < ARRAY_LEN(tool_column); i++)
+	for (size_t i = RESULT; i < RULE; i++)
 		table_none(&ask->table);
+	table_text(&ask->table, row->named != NULL ? row->named->part[NAME] : NULL);
+}
+
+/* The row that holds a line of a policy; *ret NULL: the record names none. */
+static int
+rule_row(struct ask *ask, const struct log_record *record, const struct group_row **ret)
+{
+	const char *rule = log_record_text(record, "rule");
+	const char *part[] = {"", "", "rule", "", rule};
+
+	*ret = rule != NULL ? group_at(ask->groups, part, ARRAY_LEN(part)) : NULL;
+	return rule != NULL && *ret == NULL ? -E2BIG : 0;
 }
 
 static int
@@ -170,7 +189,7 @@ see_tool(void *arg, const struct log_record *record)
 		row->flag |= HAS_DIGEST;
 	if (log_record_number(record, "params_bytes", &row->sum))
 		row->flag |= HAS_LEN;
-	return 0;
+	return rule_row(ask, record, &row->named);
 }
 
 /* Prints calls without an answer, in the order of their requests. */
