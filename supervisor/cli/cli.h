@@ -55,7 +55,10 @@ int secret_main(int argc, char **argv);
 /* Sets the environment variables for kennel-secret: 0 or an exit status. */
 int secret_places(void);
 int find_secret_main(int argc, char **argv);
-/* secret_audit.c: records a verb that changes the vault; before the change, if the
+/* secret_audit.c: the records of this process belong to a start, which was refused and
+ * grants again; session: its id. */
+void vault_log_start(const char *session);
+/* Records a verb that changes the vault; before the change, if the
  * verb grants access. Returns 0, or an exit status after reporting the error.
  * vault_log_end records the outcome. */
 int vault_log_begin(int argc, char **argv);
@@ -65,7 +68,8 @@ void vault_log_end(int status);
  * USER_REPORT_WAIT_MS, which is also how long its caller waits for each record. */
 #define USER_REPORT_WAIT_MS 5000
 struct report;
-int user_report_open(struct report **ret);
+/* session: "" if the records belong to none. */
+int user_report_open(const char *session, struct report **ret);
 
 /* ---- check_all.c: every policy that a start would find ---------------------------- */
 

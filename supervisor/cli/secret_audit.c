@@ -46,6 +46,7 @@ static const struct {
 static struct {
 	struct report *report;
 	const char *verb, *path, *server; /* NULL: missing or invalid */
+	const char *session;              /* NULL: a person runs the verb */
 	bool gives;
 } change;
 
@@ -97,6 +98,10 @@ record(const char *outcome, const char *verdict, uint64_t *ret_number)
 		event_text(&e, KEY_VERDICT, verdict);
 	if (verdict != NULL && strcmp(verdict, "deny") == 0)
 		event_text(&e, KEY_REASON, "the command failed");
+	else if (change.session != NULL)
+		event_text(
+		    &e, KEY_REASON, "again, at a start: the policy allows nothing more");
+	event_text(&e, KEY_SOURCE, change.session != NULL ? "start" : "person");
 	if (change.path != NULL)
 		event_text(&e, KEY_NAME, change.path);
 	if (change.server != NULL)
@@ -104,6 +109,12 @@ record(const char *outcome, const char *verdict, uint64_t *ret_number)
 	event_number(&e, KEY_UID, getuid());
 	event_number(&e, KEY_PID, (uint64_t)getpid());
 	return report_send(change.report, &e, EVENT_GATE, ret_number);
+}
+
+void
+vault_log_start(const char *session)
+{
+	change.session = session;
 }
 
 int
@@ -121,7 +132,8 @@ vault_log_begin(int argc, char **argv)
 	change.verb = strcmp(argv[0], "versions") == 0 ? "restore" : row[i].verb;
 	change.gives = row[i].gives;
 	take_words(argc, argv);
-	r = user_report_open(&change.report);
+	r = user_report_open(
+	    change.session != NULL ? change.session : "", &change.report);
 	if (r == 0 && change.gives) {
 		r = record("asked", NULL, &number);
 		if (r == 0)

@@ -22,22 +22,29 @@
 
 #define WORDS_MAX 16
 /* exit statuses of kennel secret */
-#define SECRET_LOCKED 126
-#define SECRET_NONE   127
-#define OUTPUT_MAX    (64u << 10)
-#define ID_TEXT_MAX   (2 * POLICY_ID_LEN + 1)
+#define SECRET_LOCKED  126
+#define SECRET_NONE    127
+#define OUTPUT_MAX     (64u << 10)
+#define SESSION_DIGITS 16
+#define ID_TEXT_MAX    (2 * POLICY_ID_LEN + 1)
 
-/* kennel secret grant [PATH] --server NAME [--policy FILE] [--only-id ID] */
+/*
+ * kennel secret grant [PATH] --server NAME [--policy FILE] [--only-id ID] [--start SESSION]
+ *
+ * The last two are from regrant.c: for the record alone, they grant nothing.
+ */
 struct grant {
 	char *word[WORDS_MAX + 2]; /* for kennel-secret */
 	int word_n;
 	const char *path, *server, *file;
-	const char *only_id; /* from regrant.c: grant no other policy than this one */
+	const char *only_id; /* grant no other policy than this one */
+	const char *start;   /* the session that grants again */
 	struct policy_found found;
 	char id[ID_TEXT_MAX];
 };
 
-/* Keeps --policy FILE and --only-id ID to itself; 0 or an exit status. */
+/* Keeps --policy, --only-id and --start, with their values, to itself; 0 or an exit
+ * status. */
 static int
 read_words(struct grant *g, int argc, char **argv)
 {
@@ -45,16 +52,19 @@ read_words(struct grant *g, int argc, char **argv)
 		bool policy = strcmp(argv[i], "--policy") == 0;
 		bool server = strcmp(argv[i], "--server") == 0;
 		bool only = strcmp(argv[i], "--only-id") == 0;
+		bool start = strcmp(argv[i], "--start") == 0;
 
-		if (argv[i][0] == '-' && !policy && !server && !only)
+		if (argv[i][0] == '-' && !policy && !server && !only && !start)
 			return secret_unknown_option(argv[0], i);
-		if ((policy || server || only) && i + 1 == argc)
+		if ((policy || server || only || start) && i + 1 == argc)
 			return help_usage(
 			    &secret_help, argv[0], "missing value of an option");
 		if (policy)
 			g->file = argv[++i];
 		else if (only)
 			g->only_id = argv[++i];
+		else if (start)
+			g->start = argv[++i];
 		else {
 			if (i > 0 && !server && g->path == NULL)
 				g->path = argv[i];
@@ -147,6 +157,9 @@ grant_main(int argc, char **argv)
 	status = read_words(&g, argc, argv);
 	if (status != 0)
 		return status;
+	if (g.start != NULL && !hex_is(g.start, strlen(g.start), SESSION_DIGITS))
+		return help_usage(&secret_help, argv[0], "invalid session");
+	vault_log_start(g.start);
 	if (g.server == NULL)
 		return help_usage(&secret_help, argv[0], "expected --server NAME");
 	status = find_policy(g.file, g.server, &g.found, why, sizeof(why));

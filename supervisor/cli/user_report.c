@@ -13,7 +13,7 @@
 #define TRIES 5
 
 int
-user_report_open(struct report **ret)
+user_report_open(const char *session, struct report **ret)
 {
 	static char log[4096], run[4096], recorder[4200];
 	struct audit_place place = {
@@ -36,8 +36,8 @@ user_report_open(struct report **ret)
 	for (int i = 0; (r == 0 && report == NULL) || (r == -EPIPE && i < TRIES); i++) {
 		r = audit_connect(&place, USER_REPORT_WAIT_MS, &sock);
 		if (r == 0)
-			r = report_open(
-			    sock, REPORT_SUPERVISOR, "", USER_REPORT_WAIT_MS, &report);
+			r = report_open(sock, REPORT_SUPERVISOR, session,
+			    USER_REPORT_WAIT_MS, &report);
 	}
 	if (r == 0)
 		*ret = report;

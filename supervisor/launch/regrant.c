@@ -127,7 +127,7 @@ grant_compare(const struct policy *now, const struct sealed_server *server,
 
 struct regranting {
 	const struct policy_found *found;
-	const char *server, *file, *log_dir;
+	const char *server, *file, *log_dir, *session;
 	struct json grants;
 };
 
@@ -176,14 +176,15 @@ static bool
 grant_again(const struct regranting *g, const char *path)
 {
 	char id[ID_TEXT_MAX];
-	const char *words[12] = {"kennel", "secret", "grant", path, "--server", g->server,
-	    "--only-id", hex_put(id, g->found->policy.id, POLICY_ID_LEN)};
+	const char *words[14] = {"kennel", "secret", "grant", path, "--server", g->server,
+	    "--start", g->session, "--only-id",
+	    hex_put(id, g->found->policy.id, POLICY_ID_LEN)};
 	struct buf out;
 	bool granted;
 
 	if (g->file != NULL) {
-		words[8] = "--policy";
-		words[9] = g->file;
+		words[10] = "--policy";
+		words[11] = g->file;
 	}
 	buf_init(&out, GRANTS_LEN_MAX);
 	granted = regrant_run(words, &out) == 0;
@@ -206,14 +207,16 @@ has_vault_secret(const struct policy_found *f)
 }
 
 bool
-regrant(const struct policy_found *f, const char *file, const char *log_dir)
+regrant(const struct policy_found *f, const char *file, const char *log_dir,
+    const char *session)
 {
 	static const char *const list[] = {"kennel", "secret", "grants", "--json", NULL};
 	const struct sealed_secret *row = f->policy.secret + f->server->secrets.first;
 	struct regranting g = {.found = f,
 	    .server = policy_str(&f->policy, f->server->name),
 	    .file = file,
-	    .log_dir = log_dir};
+	    .log_dir = log_dir,
+	    .session = session};
 	struct json_message m;
 	bool granted = false;
 	struct buf out;

@@ -35,7 +35,7 @@ open_report(const char *action, const char *name)
 {
 	change.act =
 	    (struct registry_act){.action = action, .name = name, .by = FROM_PERSON};
-	return user_report_open(&change.report);
+	return user_report_open("", &change.report);
 }
 
 static void

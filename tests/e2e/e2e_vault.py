@@ -233,6 +233,13 @@ def regranted():
     secret(env, "unlock", "--stdin", stdin=PASS)
     has(env, p, VALUE)
     equal(len(ids()), 2)
+    # the record tells a start's grant from a person's
+    by = [(e["fields"]["source"], e["fields"].get("reason"), e["session"]) for e in audit("--kind", "vault", env=env)
+          if e["fields"]["action"] == "grant" and e["fields"]["outcome"] == "done"]
+    equal([x[:2] for x in by], [("person", None), ("start", "again, at a start: the policy allows nothing more")])
+    check(by[0][2] == "" and len(by[1][2]) == 16, by)
+    within("by start, uid %d, done: again, at a start" % os.getuid(),
+           run([KENNEL, "audit", "session", by[1][2]], env=env).stdout.decode())
     has(env, p, VALUE)
     equal(len(ids()), 2, "granted once")
     becomes(body.replace(more, ""))

@@ -37,7 +37,8 @@ static const struct {
 	       "bytes out][, {bytes_in} bytes in][, by {rule}][: {reason}]"},
     {"approve", "approval of {name}: {verdict}[ ({outcome})][ by {approver}][ after "
 		"{duration_us}]"},
-    {"vault", "vault: {action}[ {name}][ for {server}][ {verdict}][: {reason}]"},
+    {"vault", "vault: {action}[ {name}][ for {server}][ by {source}][, uid {uid}]"
+	      "[, {outcome}][: {reason}]"},
     {"registry", "registry: {action}[ {name}][ by {source}] {outcome}[: {reason}]"},
     {"exception", "exception of {rule}[, owned by {owner}][, ticket {ticket}]"},
     {"manifest", "definition[ of {method}][ {name}] seen[, {outcome}][: {reason}]"},
