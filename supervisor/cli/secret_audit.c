@@ -22,7 +22,9 @@
 #include "supervisor/cli/secret.h"
 #include "supervisor/help/help.h"
 
-#define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
+#define NOT_YET     (-1)
+#define EXIT_LOCKED 126 /* of kennel-secret */
+#define NAME_CHARS  "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
 /* gives: the verb grants access, and is recorded on disk before it does; a verb that
  * removes access is done in any case. */
@@ -86,19 +88,52 @@ restores(int argc, char **argv)
 	return false;
 }
 
+/* The reason of an exit status of kennel-secret (kennel-secret(1)). Its messages are not
+ * recorded: they can contain an argument, and so a misplaced value. */
+static const char *
+reason_of(int status)
+{
+	static const struct {
+		int status;
+		const char *reason;
+	} reasons[] = {
+	    {EXIT_USAGE, "wrong usage"},
+	    {EXIT_INPUT, "an argument, a passphrase or a value is unsuitable, or the "
+			 "vault or the path already exists"},
+	    {EXIT_LOCKED, "the vault is locked or could not be unlocked"},
+	    {EXIT_NOT_FOUND, "there is no vault, or no such path in it"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(reasons); i++)
+		if (reasons[i].status == status)
+			return reasons[i].reason;
+	return "kennel-secret failed";
+}
+
+/* Only a vault that was not opened is a denial: other failures refuse nothing. */
+static void
+put_end(struct event *e, int status)
+{
+	if (status == 0 || status == EXIT_LOCKED)
+		event_text(e, KEY_VERDICT, status == 0 ? "allow" : "deny");
+	if (status == 0)
+		return;
+	event_number(e, KEY_STATUS, (uint64_t)status);
+	event_text(e, KEY_REASON, reason_of(status));
+}
+
+/* status: of kennel-secret; NOT_YET: it was not started. */
 static int
-record(const char *outcome, const char *verdict, uint64_t *ret_number)
+record(const char *outcome, int status, uint64_t *ret_number)
 {
 	static struct event e;
 
 	event_begin(&e, EVENT_VAULT);
 	event_text(&e, KEY_ACTION, change.verb);
 	event_text(&e, KEY_OUTCOME, outcome);
-	if (verdict != NULL)
-		event_text(&e, KEY_VERDICT, verdict);
-	if (verdict != NULL && strcmp(verdict, "deny") == 0)
-		event_text(&e, KEY_REASON, "the command failed");
-	else if (change.session != NULL)
+	if (status != NOT_YET)
+		put_end(&e, status);
+	if (status <= 0 && change.session != NULL)
 		event_text(
 		    &e, KEY_REASON, "again, at a start: the policy allows nothing more");
 	event_text(&e, KEY_SOURCE, change.session != NULL ? "start" : "person");
@@ -135,7 +170,7 @@ vault_log_begin(int argc, char **argv)
 	r = user_report_open(
 	    change.session != NULL ? change.session : "", &change.report);
 	if (r == 0 && change.gives) {
-		r = record("asked", NULL, &number);
+		r = record("asked", NOT_YET, &number);
 		if (r == 0)
 			r = report_wait(change.report, number, USER_REPORT_WAIT_MS);
 	}
@@ -162,8 +197,7 @@ vault_log_end(int status)
 
 	if (change.report == NULL)
 		return;
-	if (record(status == 0 ? "done" : "failed", status == 0 ? "allow" : "deny",
-		&number) < 0 ||
+	if (record(status == 0 ? "done" : "failed", status, &number) < 0 ||
 	    report_wait(change.report, number, USER_REPORT_WAIT_MS) < 0)
 		log_warn("secret %s: unable to record the result", change.verb);
 	report_free(change.report);

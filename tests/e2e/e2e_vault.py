@@ -750,15 +750,21 @@ def recorded():
             ("unlock", 126, None, None), ("unlock", 0, None, None), ("remove", 0, PATH, None)):
         if verb not in ("revoke", "lock", "remove"):
             wanted.append((verb, "asked", None, name, server))
-        wanted.append((verb, "done" if status == 0 else "failed", "allow" if status == 0 else "deny", name, server))
+        wanted.append((verb, "done" if status == 0 else "failed", {0: "allow", 126: "deny"}.get(status), name, server))
     equal(says, wanted)
     for v in (VALUE, OTHER, PASS):
         absent(v, json.dumps(audit(env=env)), "the audit log")
     told = run([KENNEL, "audit", "secret", PATH], env=env).stdout.decode()
     within("vault: grant %s for t" % PATH, told)
     denied = run([KENNEL, "audit", "denials"], env=env).stdout.decode()
-    check(matches(r"vault +deny +unlock +.*the command failed", denied), denied)
-    within("vault: init allow", run([KENNEL, "audit", "secret"], env=env).stdout.decode())
+    check(matches(r"vault +deny +unlock +.*the vault is locked or could not be unlocked", denied), denied)
+    check(not matches(r"vault +deny +set", denied), "a command that failed is no denial")
+    (failed,) = [f for f in field if f["action"] == "set" and f["outcome"] == "failed"]
+    equal(failed["status"], 65)
+    within("is unsuitable", failed["reason"])
+    told = run([KENNEL, "audit", "secret"], env=env).stdout.decode()
+    within("vault: init by person, uid %d, done" % os.getuid(), told)
+    within("vault: set by person, uid %d, failed with status 65: an argument" % os.getuid(), told)
     # a log that cannot be written: nothing that gives power, and all that takes it away
     log = env["KENNEL_HOME"] + "/audit"
     wait_for(lambda: "kennel-recorder" not in descendants(os.getpid()).values(), 30)

@@ -38,7 +38,7 @@ static const struct {
     {"approve", "approval of {name}: {verdict}[ ({outcome})][ by {approver}][ after "
 		"{duration_us}]"},
     {"vault", "vault: {action}[ {name}][ for {server}][ by {source}][, uid {uid}]"
-	      "[, {outcome}][: {reason}]"},
+	      "[, {outcome}][ with status {status}][: {reason}]"},
     {"registry", "registry: {action}[ {name}][ by {source}] {outcome}[: {reason}]"},
     {"exception", "exception of {rule}[, owned by {owner}][, ticket {ticket}]"},
     {"manifest", "definition[ of {method}][ {name}] seen[, {outcome}][: {reason}]"},
