@@ -184,6 +184,7 @@ static const char *const golden[] = {
     "exec git --absent",
     "touched /opt/bin",
     "secret TOKEN",
+    "secret",
     "changes",
     "widened",
     "exceptions",
@@ -651,8 +652,8 @@ test_filters(void **state)
 	} row[] = {
 	    {"log --csv --no-header --kind exec", 8},
 	    {"log --csv --no-header --kind exec --verdict deny", 3},
-	    {"log --csv --no-header --session s-2", 26},
-	    {"log --csv --no-header --server github --since 1h", 47},
+	    {"log --csv --no-header --session s-2", 27},
+	    {"log --csv --no-header --server github --since 1h", 48},
 	    {"log --csv --no-header --server github --since 2099-01-01", 0},
 	    {"log --csv --no-header --server github --to 2001-01-01", 0},
 	    {"log --csv --no-header --verdict absent", 1},

@@ -90,9 +90,13 @@ static const struct column secret_column[] = {
     {"what", CELL_TEXT, 0},
 };
 
+/* Approvals of tools, programs and connections are in who-approved. */
 static bool
-match_name(struct ask *ask, const struct log_record *record)
+match_secret(struct ask *ask, const struct log_record *record)
 {
+	if (strcmp(record->kind, "approve") == 0 &&
+	    !log_record_is(record, "method", "secret"))
+		return false;
 	return ask->word == NULL || log_record_has(record, "name", ask->word);
 }
 
@@ -389,7 +393,7 @@ const struct verb verbs_object[] = {
 	.kinds = "secrets scrub vault approve",
 	.column = secret_column,
 	.column_n = ARRAY_LEN(secret_column),
-	.match = match_name},
+	.match = match_secret},
     {.name = "find-secret",
 	.words = "TRACE",
 	.may = "",
