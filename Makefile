@@ -899,6 +899,7 @@ UNIT_health	= $(UNIT_frame)
 UNIT_result_meta	= $(UNIT_frame)
 UNIT_backoff	= $(BASE_SMALL) supervisor/base/backoff.o
 UNIT_item_index	= supervisor/serve/item_index.o
+UNIT_parked	= supervisor/serve/parked.o $(UNIT_frame)
 UNIT_hub_wire = \
 	$(BASE_SMALL) \
 	supervisor/status/hub_wire.o \
@@ -1236,6 +1237,7 @@ UNITS = \
 	nomem_policy \
 	nsswitch \
 	own_tools \
+	parked \
 	parse \
 	path_resolve \
 	pins \

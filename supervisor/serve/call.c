@@ -121,7 +121,7 @@ process_for(struct hub *h, struct incoming *in, const struct forward *f)
 	if (d == NULL)
 		not_ready(h, in, f->server, why);
 	else if (d->use == USE_SHARED && d->state < DOWN_SERVING) {
-		if (!park(h, in, PARK_SERVER, f->server, SERVER_MS))
+		if (!park_for_server(h, in, f->server))
 			busy(h, in);
 		d = NULL;
 	}
@@ -311,7 +311,7 @@ call_find_tool(struct hub *h, const struct incoming *in, const char *name)
 		reply_refusal(h, in, text, "ambiguous", NULL);
 	} else if (i == NULL && s != NULL && !s->pinned && !s->listed && !in->waited &&
 		   server_need(s, text) != NULL) {
-		if (!park(h, in, PARK_SERVER, s, SERVER_MS))
+		if (!park_for_server(h, in, s))
 			busy(h, in);
 	} else if (i == NULL && s != NULL && !s->pinned && !s->listed) {
 		if (server_need(s, text) == NULL)

@@ -34,13 +34,12 @@ const struct list_row list_rows[LIST_N] = {
 
 /* ---- start ------------------------------------------------------------------- */
 
-/* A start may wait for a person, who is asked about a secret. */
+/* A start may wait for a person, who is asked about its secrets or its argv. */
 static uint64_t
 start_ms(const struct server *s)
 {
-	uint64_t ask = s->per_call ? policy_limit(&s->policy, s->sealed, TIMEOUT_ASK) : 0;
-
-	return policy_limit(&s->policy, s->sealed, TIMEOUT_START) + START_MARGIN_MS + ask;
+	return policy_limit(&s->policy, s->sealed, TIMEOUT_START) + START_MARGIN_MS +
+	       policy_limit(&s->policy, s->sealed, TIMEOUT_ASK);
 }
 
 int

@@ -10,9 +10,9 @@
 
 #define PARKED_BYTES_MAX (32u << 20)
 
-bool
-park(struct hub *h, const struct incoming *in, enum park why, struct server *server,
-    uint64_t ms)
+static bool
+keep(struct hub *h, const struct incoming *in, enum park why, struct server *server,
+    uint64_t until)
 {
 	struct parked *p;
 	size_t bytes = in->len;
@@ -21,14 +21,25 @@ park(struct hub *h, const struct incoming *in, enum park why, struct server *ser
 		bytes += q->len;
 	if (bytes > PARKED_BYTES_MAX || (p = malloc(sizeof(*p) + in->len)) == NULL)
 		return false;
-	*p = (struct parked){.why = why,
-	    .server = server,
-	    .until = loop_now() + ms * LOOP_MS,
-	    .len = in->len};
+	*p =
+	    (struct parked){.why = why, .server = server, .until = until, .len = in->len};
 	memcpy(p->line, in->line, in->len);
 	*h->parked_last = p;
 	h->parked_last = &p->next;
 	return true;
+}
+
+bool
+park(struct hub *h, const struct incoming *in, enum park why, struct server *server,
+    uint64_t ms)
+{
+	return keep(h, in, why, server, loop_now() + ms * LOOP_MS);
+}
+
+bool
+park_for_server(struct hub *h, const struct incoming *in, struct server *server)
+{
+	return keep(h, in, PARK_SERVER, server, UINT64_MAX);
 }
 
 static bool

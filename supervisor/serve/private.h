@@ -41,7 +41,6 @@
 	"\",\"2025-06-18\",\"2025-03-26\",\"2024-11-05\"]"
 #define SEARCH_WAIT_MS    2000 /* for lists of servers without pins */
 #define LISTS_STARTS      3 /* all lists of a server: so many times its `timeout start` */
-#define SERVER_MS         180000   /* for a server: its own limits end a start before */
 #define PROBE_MS          2000     /* after a deadline: then the server must answer */
 #define STARTS_AT_ONCE    4        /* in the background */
 #define HANDLE_BYTES      16       /* of a call that is held */
@@ -339,8 +338,10 @@ void records_refused(struct hub *, const struct incoming *, struct server *,
     const char *name, const char *rule, const char *reason);
 void records_close(struct hub *);
 
-/* parked.c */
+/* parked.c: false: there is no room. */
 bool park(struct hub *, const struct incoming *, enum park, struct server *, uint64_t ms);
+/* Until this server serves or cannot: its process has its own limits. */
+bool park_for_server(struct hub *, const struct incoming *, struct server *);
 /* What these lines wait for may have come. */
 void parked_wake(struct hub *);
 uint64_t parked_next(const struct hub *);

@@ -312,7 +312,7 @@ find_tool(struct hub *h, struct incoming *in, struct server *s, char tool[MCP_NA
 		return true;
 	if (!s->pinned && !s->listed && !in->waited &&
 	    offers_server_of(h, tool, len) == s && server_need(s, text) != NULL &&
-	    park(h, in, PARK_SERVER, s, SERVER_MS))
+	    park_for_server(h, in, s))
 		return false;
 	buf_init(&twins, DETAIL_MAX / 2);
 	i = offers_tool(h, tool, len, &twins);

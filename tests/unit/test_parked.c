@@ -1,0 +1,87 @@
+/*
+ * Lines that wait for a server: as long as its process starts, however long a person thinks,
+ * and no longer; in the order in which they came.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "supervisor/serve/private.h"
+#include "supervisor/serve/secrets_tools.h"
+
+static char taken[64];
+
+void
+agent_take(struct hub *h, const uint8_t *line, size_t len, bool waited)
+{
+	assert_true(waited);
+	(void)strncat(taken, (const char *)line, len);
+}
+
+bool
+servers_listed(struct hub *h)
+{
+	return false;
+}
+
+bool
+hub_room(struct hub *h)
+{
+	return true;
+}
+
+bool
+secrets_have_texts(const struct hub *h, uint64_t until)
+{
+	return false;
+}
+
+static void
+wait_for_server(void **state)
+{
+	static struct hub h;
+	static struct downstream first, other;
+	static struct server one = {.name = (char *)"one"}, two = {.name = (char *)"two"};
+	const struct incoming a = {.line = (const uint8_t *)"a", .len = 1},
+			      b = {.line = (const uint8_t *)"b", .len = 1},
+			      c = {.line = (const uint8_t *)"c", .len = 1};
+
+	h.parked_last = &h.parked;
+	one.down = &first;
+	two.down = &other;
+	assert_true(park_for_server(&h, &a, &one));
+	assert_true(park_for_server(&h, &b, &two));
+	assert_true(park_for_server(&h, &c, &one));
+	/* no time of their own ends the wait */
+	assert_true(parked_next(&h) == UINT64_MAX);
+	for (int s = DOWN_STARTING; s < DOWN_SERVING; s++) {
+		first.state = other.state = (enum down_state)s;
+		parked_wake(&h);
+		assert_string_equal(taken, "");
+	}
+	first.state = DOWN_SERVING;
+	parked_wake(&h);
+	assert_string_equal(taken, "ac");
+	two.down = NULL; /* its start took too long */
+	parked_wake(&h);
+	assert_string_equal(taken, "acb");
+	assert_null(h.parked);
+	assert_true(park(&h, &a, PARK_LISTS, NULL, SEARCH_WAIT_MS));
+	assert_true(parked_next(&h) != UINT64_MAX); /* control */
+	parked_free(&h);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(wait_for_server),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
