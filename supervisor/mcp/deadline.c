@@ -87,6 +87,20 @@ session_answer_all(
 	}
 }
 
+/* When `timeout idle` ends the session; UINT64_MAX: it is not idle. A server that is being
+ * started again may wait for a person, and the request that it is started for waits too. */
+static uint64_t
+idle_at(const struct session *s)
+{
+	bool starts =
+	    s->replay.phase == SERVER_STARTS || s->replay.phase == SERVER_GREETS;
+
+	if (s->idle_ns == 0 || s->asked.open > 0 || s->held != NULL || s->programs > 0 ||
+	    s->ended || starts)
+		return UINT64_MAX;
+	return s->active_at + s->idle_ns;
+}
+
 uint64_t
 session_next_timer(struct session *s, uint64_t now)
 {
@@ -103,9 +117,8 @@ session_next_timer(struct session *s, uint64_t now)
 		if (s->person > 0) /* not before the clock resumes by itself */
 			at += s->budget_ns - pause_ns(s, now);
 	}
-	if (s->idle_ns != 0 && s->asked.open == 0 && s->held == NULL &&
-	    s->programs == 0 && !s->ended && s->active_at + s->idle_ns < at)
-		at = s->active_at + s->idle_ns;
+	due = idle_at(s);
+	at = due < at ? due : at;
 	due = health_next(s);
 	return due < at ? due : at;
 }
@@ -151,8 +164,7 @@ timer_fired(struct loop *l, void *arg)
 	}
 	while ((call = calls_soonest(&s->asked)) != NULL && call->deadline_ns <= clock)
 		session_expire(s, call);
-	if (s->idle_ns != 0 && s->asked.open == 0 && s->held == NULL &&
-	    s->programs == 0 && now >= s->active_at + s->idle_ns)
+	if (now >= idle_at(s))
 		session_stop(s, "idle");
 	health_check(s, now);
 	(void)frame_flush(&s->to_agent);  /* the rest is written later */

@@ -378,6 +378,8 @@ agent_answer(struct session *s, const struct json_message *m, bool batch)
 
 	(void)batch; /* answers are judged alike in a batch */
 	if (call == NULL || call->state == CALL_GONE) {
+		if (call != NULL) /* to a process that has ended: its id is free now */
+			calls_remove(&s->asking, call);
 		record_dropped(s, "agent", m->root.len, "an answer to no open request");
 		return DROP;
 	}

@@ -27,11 +27,11 @@
 /*
  * The server's ids and ours share one name space at the agent, and none may be used
  * twice in a session (2025-11-25). So ours contain a random number unknown to the
- * server. An open ping is also a row of the same table, so a server id equal to it is
+ * server; those that the server gets contain another one. An open ping is also a row of the same table, so a server id equal to it is
  * refused as still in use.
  */
 static bool
-name_id(struct pings *p, char id[MCP_ID_MAX])
+name_id(struct own_ids *p, char id[MCP_ID_MAX])
 {
 	if (p->n == 0 &&
 	    /* syscalls: getrandom */
@@ -48,7 +48,7 @@ session_own_call(
 {
 	struct json name = {.at = (const uint8_t *)id, .type = JSON_IS_STRING};
 
-	if (!name_id(&s->pings, id))
+	if (!name_id(calls == &s->asking ? &s->pings.ids : &s->health.ids, id))
 		return false;
 	name.len = strlen(id);
 	if (calls_add(calls, name, ret) < 0)

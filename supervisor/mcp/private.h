@@ -45,9 +45,13 @@ struct batch {
 };
 
 /* Pings from kennel; at most one is open. */
+struct own_ids {       /* of requests of kennel's own, in one direction */
+	uint64_t name; /* random: the other side cannot know it */
+	uint32_t n;    /* per session: ids never repeat */
+};
+
 struct pings {
-	uint64_t name;           /* random: the server cannot know it */
-	uint32_t n;              /* per session: ids never repeat */
+	struct own_ids ids;
 	struct call *open;       /* in `asking`; NULL: none */
 	bool off;                /* the agent does not support pings */
 	uint32_t sent, answered; /* since the approval became pending */
@@ -89,10 +93,11 @@ struct replay {
 	struct kept *level;      /* the last logging/setLevel; NULL: none */
 	struct kept *subscribed; /* resources/subscribe, the oldest first */
 	uint32_t subscribed_n;
-	bool answered;      /* `initialize` was; the next one is of this server */
-	uint8_t agreed[32]; /* digest of what the agent relies on in the answer */
-	struct buf waiting; /* the agent's line that made the server start again */
-	bool in_line;       /* a line of the server's is being handled */
+	size_t subscribed_len; /* of their lines */
+	bool answered;         /* `initialize` was; the next one is of this server */
+	uint8_t agreed[32];    /* digest of what the agent relies on in the answer */
+	struct buf waiting;    /* the agent's line that made the server start again */
+	bool in_line;          /* a line of the server's is being handled */
 	bool resume; /* after it, the agent may be read: see session.c, pump_server */
 };
 
@@ -138,6 +143,7 @@ struct session {
 		uint64_t at;        /* of the last traffic, or of the last ping */
 		uint64_t active_at; /* of the session, before what is being read */
 		uint32_t missed;    /* pings since the server sent anything */
+		struct own_ids ids; /* also of what a new process is sent again */
 	} health;
 	bool asks_programs;  /* the policy has programs that need approval */
 	bool judges_methods; /* the policy has `method` lines */

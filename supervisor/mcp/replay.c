@@ -28,8 +28,9 @@
 #include "supervisor/hub/hub.h"
 #include "supervisor/mcp/private.h"
 
-#define SUBSCRIBED_MAX 256
-#define ANSWERED_BAD   "it answered initialize with an error"
+#define SUBSCRIBED_MAX     256
+#define SUBSCRIBED_LEN_MAX (1u << 20) /* of their lines together */
+#define ANSWERED_BAD       "it answered initialize with an error"
 #define ANSWERED_ELSE \
 	"after its restart it has another protocol version or other capabilities"
 
@@ -114,17 +115,20 @@ note_unsubscribed(struct session *s, const struct json_message *m)
 		return;
 	*at = found->next;
 	s->replay.subscribed_n--;
+	s->replay.subscribed_len -= found->len;
 	kept_free(found);
 }
 
-/* Beyond the limit a restart loses subscriptions, and no request. */
+/* Beyond the limits a restart loses subscriptions, and no request. */
 static void
 note_subscribed(struct session *s, const struct json_message *m)
 {
 	struct kept *k, **at = &s->replay.subscribed;
 
 	note_unsubscribed(s, m);
-	if (s->replay.subscribed_n == SUBSCRIBED_MAX || (k = keep(s, m)) == NULL)
+	if (s->replay.subscribed_n == SUBSCRIBED_MAX ||
+	    m->root.len >= SUBSCRIBED_LEN_MAX - s->replay.subscribed_len ||
+	    (k = keep(s, m)) == NULL)
 		return;
 	k->uri = strdup(s->name);
 	if (k->uri == NULL) {
@@ -135,6 +139,7 @@ note_subscribed(struct session *s, const struct json_message *m)
 		at = &(*at)->next;
 	*at = k;
 	s->replay.subscribed_n++;
+	s->replay.subscribed_len += k->len;
 }
 
 void
@@ -198,24 +203,36 @@ replay_may(const struct session *s)
 	return p->greeting != NULL ? p->answered : s->started && s->start_at == 0;
 }
 
+static void
+remove_all(struct calls *c, enum call_state state)
+{
+	struct call *call;
+
+	while ((call = calls_next(c, NULL, state)) != NULL)
+		calls_remove(c, call);
+}
+
 /* Late answers to these cannot come any more, so their ids are free again. */
 static void
-forget(struct calls *c)
+forget_asked(struct calls *c)
 {
 	static const enum call_state states[] = {
 	    CALL_OPEN, CALL_HELD, CALL_CANCELLED, CALL_GONE, CALL_OWN};
-	struct call *call;
 
 	for (size_t i = 0; i < ARRAY_LEN(states); i++)
-		while ((call = calls_next(c, NULL, states[i])) != NULL)
-			calls_remove(c, call);
+		remove_all(c, states[i]);
 }
 
-/* Tells the agent that the server waits for none of these answers any more. */
+/* Tells the agent that the server waits for none of these answers any more. One may come
+ * all the same, and must not be taken for that to a request of the next process: its id
+ * stays in use until then. */
 static void
 withdraw_asking(struct session *s)
 {
 	struct call *call = NULL;
+
+	while ((call = calls_next(&s->asking, NULL, CALL_CANCELLED)) != NULL)
+		calls_state(&s->asking, call, CALL_GONE);
 
 	while ((call = calls_next(&s->asking, call, CALL_OPEN)) != NULL) {
 		buf_clear(&s->text);
@@ -227,16 +244,17 @@ withdraw_asking(struct session *s)
 		if (call->known != NULL && (call->known->flags & METHOD_ASKS) != 0)
 			session_person(s, -1, false);
 		record_answer(s, call, "server", NULL, 0, "gone");
+		calls_state(&s->asking, call, CALL_GONE);
 	}
 	s->pings.open = NULL;
-	forget(&s->asking);
+	remove_all(&s->asking, CALL_OWN);
 }
 
 void
 replay_lost(struct session *s, const char *why)
 {
 	withdraw_asking(s);
-	forget(&s->asked);
+	forget_asked(&s->asked);
 	while (s->programs > 0)
 		session_program(s, -1, false);
 	if (s->pins != NULL)

@@ -175,6 +175,52 @@ def question():
     equal([m for m in seen(s, None) if "result" in m], [], "the new process got the old answer")
 
 
+@test("an answer to the dead process that comes late is not taken for one to the next process, which uses the id again", 120)
+def question_again():
+    ask = lambda rid: {"jsonrpc": "2.0", "id": rid, "method": "tools/call", "params": {  # noqa: E731
+        "name": "ask", "arguments": {"method": "elicitation/create", "params": {"message": "?"}, "id": 1}}}
+    s = kennel_run(server())
+    s.initialize(capabilities={"elicitation": {}})
+    s.send(ask("a"))
+    equal(s.message()["id"], 1)
+    os.kill(scripts(s)[0], signal.SIGKILL)
+    s.wait("a")
+    again(s)
+    s.lines.clear()
+    s.send(ask("b"))  # the agent may still answer 1
+    within("still in use", said(s.wait("b")))
+    equal([m for m in s.lines if m.get("method") == "elicitation/create"], [], "it was asked")
+    s.send({"jsonrpc": "2.0", "id": 1, "result": {"action": "accept", "content": {"of": "the dead"}}})
+    s.send(ask("c"))  # it has answered: the id is free
+    equal(s.message()["id"], 1)
+    s.send({"jsonrpc": "2.0", "id": 1, "result": {"action": "decline"}})
+    equal(json.loads(said(s.wait("c"))), {"result": {"action": "decline"}})
+    absent("the dead", json.dumps(seen(s, None)))
+
+
+@test("`timeout idle` does not end a session while its server is started again; after that it does", 120)
+def idle_restart():
+    s = changes("    timeout idle 1s\n", slow=3)
+    s.initialize()
+    dies(s)
+    time.sleep(0.6)  # the backoff, and less than the limit
+    equal(said(s.call("echo", text="a")), "hub: a")
+    check(wait_for(lambda: s.p.poll() is not None, 10) is not None, "control: it is idle now")
+
+
+@test("subscriptions are kept up to a mebibyte in all; a longer one is lost with its process, and the others are not", 120)
+def long_subscriptions():
+    s = kennel_run(server())
+    s.initialize()
+    for uri, n in (("r://a", 1), ("r://b", 1 << 20), ("r://c", 600 << 10), ("r://d", 600 << 10), ("r://e", 1)):
+        equal(s.request("resources/subscribe", {"uri": uri, "x": "x" * n})["result"], {})
+    s.request("resources/unsubscribe", {"uri": "r://c"})
+    equal(s.request("resources/subscribe", {"uri": "r://f", "x": "x" * (600 << 10)})["result"], {})
+    dies(s)
+    again(s)
+    equal([m["params"]["uri"] for m in seen(s, "resources/subscribe")], ["r://a", "r://e", "r://f"])
+
+
 # ---- approvals ---------------------------------------------------------------------
 
 def questions(s):
@@ -274,7 +320,7 @@ def crash_loop():
     check(wait_for(lambda: s.p.poll() is not None, 3) is not None, "kennel did not end")
 
 
-def changes(**later):
+def changes(more="", **later):
     """A server whose later processes have another configuration."""
     d = tempfile.mkdtemp(prefix="once-", dir=TMP)
     os.chmod(d, 0o755)
@@ -285,7 +331,7 @@ def changes(**later):
             "/usr/bin/python3 $1 $3\" %s %s\n    write %s\n    read %s\n    exec allow /usr/bin/python3 **\n"
             "    exec allow /bin/sh **\n" % (d, words(SERVER, config_of("hub", **later), config_of("hub")), d,
                                             words(os.path.dirname(SERVER))))
-    return kennel_run(body + ALL)
+    return kennel_run(body + ALL + more)
 
 
 @test("a process that agrees to something else than the first one ends the session", 120)

@@ -56,6 +56,27 @@ answers(const char *body)
 	assert_string_equal(rig_agent_got(&R), "");
 }
 
+/* What the server learns from the ids of its pings is of no use toward the agent. */
+static void
+ids_of_two_directions(void **state)
+{
+	char agent_id[64];
+
+	greet(NULL, 0);
+	assert_true(pinged());
+	buf_clear(&R.agent_got);
+	pings_send(R.session);
+	assert_int_equal(frame_flush(&R.session->to_agent), 0);
+	rig_run(&R, 0);
+	assert_int_equal(
+	    sscanf(rig_agent_got(&R), "{\"jsonrpc\":\"2.0\",\"id\":%63[^,],", agent_id),
+	    1);
+	assert_int_equal(strncmp(id, "\"kennel-", 8), 0);
+	assert_int_equal(strncmp(agent_id, "\"kennel-", 8), 0);
+	assert_int_not_equal(strncmp(id + 8, agent_id + 8, 16), 0);
+	rig_close(&R);
+}
+
 static void
 three_without_an_answer(void **state)
 {
@@ -174,6 +195,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(ids_of_two_directions),
 	    cmocka_unit_test(three_without_an_answer),
 	    cmocka_unit_test(any_answer_counts),
 	    cmocka_unit_test(none_while_a_call_is_open),
