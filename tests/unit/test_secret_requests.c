@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -165,6 +166,21 @@ joining(void **test)
 	assert_int_equal(requests_wait(&all, 5, 302 * S), 0);
 }
 
+/* A clock that a person or a daemon sets back changes no deadline and no age. */
+static void
+clock_back(void **test)
+{
+	struct timespec t[2];
+	uint64_t now;
+
+	(void)test;
+	assert_int_equal(clock_gettime(CLOCK_BOOTTIME, &t[0]), 0);
+	now = loop_now();
+	assert_int_equal(clock_gettime(CLOCK_BOOTTIME, &t[1]), 0);
+	assert_true(now >= (uint64_t)t[0].tv_sec * S + (uint64_t)t[0].tv_nsec);
+	assert_true(now <= (uint64_t)t[1].tv_sec * S + (uint64_t)t[1].tv_nsec);
+}
+
 /* ---- grants ----------------------------------------------------------------- */
 
 static const struct holder_ids shown = {.id = {{1}, {2}}, .n = 2};
@@ -250,7 +266,9 @@ main(void)
 		NULL, NULL, NULL},
 	    {"S1-100 S1-102 C8 a poll within 2 s says when to come again", polls, NULL,
 		NULL, NULL},
-	    {"a request joins a dialog of its kind and path", joining, NULL, NULL, NULL},
+	    {"a request joins a dialog", joining, NULL, NULL, NULL},
+	    {"a clock that is set back changes no deadline", clock_back, NULL, NULL,
+		NULL},
 	    {"S1-76 S1-81 C6 once: one start within 60 s, for a policy that was shown",
 		once, NULL, NULL, NULL},
 	    {"S1-77 S1-88 session: until the vault changes, for policies that were shown",
