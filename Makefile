@@ -560,6 +560,7 @@ KENNEL = \
 	supervisor/secrets/proposal.o \
 	supervisor/secrets/question.o \
 	supervisor/secrets/requests.o \
+	supervisor/secrets/routes.o \
 	supervisor/secrets/use_approval.o \
 	supervisor/secrets/value_request.o \
 	supervisor/serve/agent.o \

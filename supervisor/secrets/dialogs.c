@@ -249,12 +249,12 @@ dialogs_ask(
 {
 	uint64_t now = loop_now();
 	struct dialog *open = dialog_find(all, u, now);
-	const char *failed = NULL;
+	const char *failed = u->failed;
 	uint32_t wait_s = 0;
 	struct request *r;
 	int e;
 
-	if (open == NULL && !u->held &&
+	if (open == NULL && !u->held && failed == NULL &&
 	    (wait_s = requests_dialog(&all->requests, now)) > 0) {
 		too_many(a, wait_s);
 		return;
@@ -270,10 +270,10 @@ dialogs_ask(
 	}
 	if (u->held)
 		request_settle(r, SECRETS_SESSION, NULL, now);
-	else if (open != NULL) {
+	else if (failed == NULL && open != NULL) {
 		r->dialog = open->number;
 		question_extend(all->o.queue, open->number, r->until);
-	} else
+	} else if (failed == NULL)
 		failed = open_dialog(all, u, r);
 	if (failed != NULL)
 		request_settle(r, SECRETS_FAILED, failed, now);

@@ -50,6 +50,7 @@ struct asked {
 	const struct meta *meta; /* NULL: the project does not declare it */
 	struct meta_change change;
 	const struct secrets_manifests *manifests;
+	const char *failed; /* nobody can be asked: why, a static text; or NULL */
 	/* of a use */
 	const char *reason;
 	bool each, held; /* held: the session has the approval, nobody is asked */

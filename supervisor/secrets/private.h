@@ -33,6 +33,13 @@ bool argument_number(struct json arguments, const char *name, uint32_t max, uint
 bool argument_path(struct json arguments, const char *name, char out[SECRET_PATH_MAX + 1],
     struct secrets_answer *);
 
+/* ---- routes.c ---------------------------------------------------------------- */
+
+/* In the process that may open files: appends the routes of sources.kennel. */
+int routes_put(struct buf *);
+/* Does a route lead elsewhere than to kennel's vault? */
+bool routes_elsewhere(const struct secrets_manifests *, const char *path);
+
 /* ---- inventory.c -------------------------------------------------------------- */
 
 /* Merges the manifests. The caller calls metas_free() after true. */

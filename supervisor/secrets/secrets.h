@@ -4,6 +4,7 @@
  *
  *	arguments.c	reads the arguments of a call
  *	manifest_files.c	the manifests, from one process to another
+ *	routes.c	likewise, which values are not in kennel's vault
  *	inventory.c	secrets_list, secrets_describe
  *	use_approval.c	secrets_request_use_approval, secrets_poll_status
  *	value_request.c	secrets_request_provision, secrets_request_rotation
@@ -31,6 +32,8 @@ struct secrets_manifests {
 	int error;
 	const char *project, *index; /* no NUL at the end; NULL: no such file */
 	size_t project_len, index_len;
+	const char *routes; /* of sources.kennel (routes.c); NULL: none */
+	size_t routes_len;
 	uint64_t vault_epoch; /* as secrets_vault_epoch() */
 	char *both;           /* the memory that the texts are in; owned; may be NULL */
 	char place[PATH_MAX]; /* the project's directory */

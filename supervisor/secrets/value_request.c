@@ -45,6 +45,8 @@ ask_value(struct secrets_approvals *all, const struct secrets_context *c,
 	u.meta = inventory_find(&m, path, a);
 	if (u.meta != NULL) {
 		dialogs_holders(all, &u);
+		if (u.holder_n == 0 && routes_elsewhere(c->manifests, path))
+			u.failed = "values of this path are not kept in kennel's vault";
 		dialogs_ask(all, &u, a);
 	}
 	metas_free(&m);

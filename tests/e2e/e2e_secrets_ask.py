@@ -158,6 +158,53 @@ def coalesced():
     s.done()
 
 
+@test("a process of the same user can report a value that was not stored: the agent gets a word, and the server no value; junk "
+      "packets end the connection")
+def false_report():
+    import socket
+    import struct
+
+    def packet(s, data):
+        c = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        c.settimeout(LONG)
+        c.connect("%s/run/ask-%d" % (s.env["KENNEL_HOME"], s.h.p.pid))
+        c.send(data)
+        got = c.recv(100)
+        c.close()
+        return got
+
+    def text(t):
+        return struct.pack("<I", len(t)) + t.encode() + b"\0"
+
+    s = vaulted()
+    s.secret("grant", PATH, "--server", "one", "--policy", s.h.path)
+    rid = request(s, "secrets_request_provision", path=PATH)
+    for junk in (struct.pack("<I", 10), struct.pack("<I", 10) + text(PATH) + b"x", struct.pack("<I", 7) + text(PATH),
+                 struct.pack("<I", 10) + text("x" * 300)):
+        equal(packet(s, junk), b"", "closed")
+    equal(packet(s, struct.pack("<I", 10) + text("team/use/other")), struct.pack("<II", 6, 2), "no such question")
+    equal(s.status(rid), "pending")
+    equal(packet(s, struct.pack("<I", 10) + text(PATH)), struct.pack("<II", 6, 0))
+    s.settled(rid, "ok")
+    r = s.h.do("one.echo", {"text": "x"})
+    equal(refused(r, "missing-secret", PATH), "missing secret: GH (%s): it is not in the vault" % PATH)
+    s.done()
+
+
+@test("S1-80 S1-96 S1-124 a path whose value comes from another source than the vault: the request fails with the reason")
+def elsewhere():
+    s = Session(PLAIN + "secret team/env/token {\n}\nsecret team/env/kept {\n}\n")
+    with open(s.env["KENNEL_HOME"] + "/sources.kennel", "w") as f:
+        f.write("source ci {\n    from env $reference\n}\nroute team/env ci\nsecret team/env/kept vault\n")
+    os.chmod(s.env["KENNEL_HOME"] + "/sources.kennel", 0o600)
+    for tool in ("secrets_request_provision", "secrets_request_rotation"):
+        rid = request(s, tool, path="team/env/token")
+        equal(s.poll(rid)["status"], {"kind": "failed", "reason": "values of this path are not kept in kennel's vault"})
+    equal(s.questions(), [])
+    for path in ("team/env/kept", PATH):
+        equal(s.status(request(s, "secrets_request_provision", path=path)), "pending", path)
+
+
 @test("S1-37 S1-38 S1-39 C4 C24 arguments of provision and rotation: paths, modes, manifests; nothing is echoed")
 def value_arguments():
     s = Session(PLAIN, servers=NEEDS)
