@@ -468,6 +468,7 @@ KENNEL = \
 	leash/audit/writer.o \
 	shim/base/close_others.o \
 	shim/base/detach.o \
+	shim/host/codepoint.o \
 	shim/host/nsswitch.o \
 	shim/host/passwd_line.o \
 	shim/host/subid.o \
@@ -538,7 +539,6 @@ KENNEL = \
 	supervisor/launch/start_approval.o \
 	supervisor/launch/start_server.o \
 	supervisor/launch/starter.o \
-	supervisor/pin/codepoint.o \
 	supervisor/pin/lint.o \
 	supervisor/pin/lint_marks.o \
 	supervisor/pin/lint_names.o \
@@ -982,9 +982,9 @@ UNIT_secret_requests = \
 LINT = \
 	$(BASE_SMALL) \
 	shim/base/buf.o \
+	shim/host/codepoint.o \
 	supervisor/json/json_access.o \
 	supervisor/json/json_scan.o \
-	supervisor/pin/codepoint.o \
 	supervisor/pin/lint.o \
 	supervisor/pin/lint_marks.o \
 	supervisor/pin/lint_names.o \

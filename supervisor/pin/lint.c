@@ -14,7 +14,7 @@
 #include <strings.h>
 
 #include "shim/base/array.h"
-#include "supervisor/pin/codepoint.h"
+#include "shim/host/codepoint.h"
 #include "supervisor/pin/private.h"
 
 #define DESCRIPTION_MAX (4u << 10)   /* bytes; longer ones are not read to the end */

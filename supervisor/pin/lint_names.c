@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "shim/base/array.h"
-#include "supervisor/pin/codepoint.h"
+#include "shim/host/codepoint.h"
 #include "supervisor/pin/private.h"
 
 #define NAMES_MAX    65536

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "supervisor/base/terminal.h"
-#include "supervisor/pin/codepoint.h"
+#include "shim/host/codepoint.h"
 
 #define COLUMNS      80  /* of a file or pipe */
 #define COLUMNS_MAX  110 /* longer lines are hard to read */

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "shim/base/array.h"
-#include "supervisor/pin/codepoint.h"
+#include "shim/host/codepoint.h"
 #include "supervisor/pin/lint.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/corpus.h"

@@ -1,11 +1,11 @@
 /*
- * Characters of a server's texts. The tables are ranges of Unicode 16, chosen here: what
+ * Characters of texts from outside. The tables are ranges of Unicode 16, chosen here: what
  * is not listed as visible is shown as an escape, so that a new invisible character is
  * seen too.
  *
- * Process: kennel. Trusts nothing; allocates nothing but the buffer that it fills.
+ * Trusts nothing; allocates nothing but the buffer that it fills.
  */
-#include "supervisor/pin/codepoint.h"
+#include "shim/host/codepoint.h"
 
 #include <stdlib.h>
 

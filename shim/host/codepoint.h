@@ -1,9 +1,9 @@
 /*
- * Characters of a server's texts: which of them are invisible or misleading, which ASCII
+ * Characters of texts from outside: which of them are invisible or misleading, which ASCII
  * characters they look like, and how all of them are shown to a person.
  */
-#ifndef KENNEL_SUPERVISOR_PIN_CODEPOINT_H
-#define KENNEL_SUPERVISOR_PIN_CODEPOINT_H
+#ifndef KENNEL_SHIM_HOST_CODEPOINT_H
+#define KENNEL_SHIM_HOST_CODEPOINT_H
 
 #include <stdbool.h>
 #include <stddef.h>
