@@ -119,6 +119,7 @@ POLICY_TEXT = \
 	policy/check/net.o \
 	policy/check/never.o \
 	policy/check/never_paths.o \
+	policy/check/remote.o \
 	policy/check/settings.o \
 	policy/check/trusted.o \
 	policy/check/trusted_command.o \
@@ -135,6 +136,7 @@ POLICY_TEXT = \
 	policy/lang/parse_file.o \
 	policy/lang/parse_grant.o \
 	policy/lang/parse_manifest.o \
+	policy/lang/remote_url.o \
 	policy/lang/scalar.o \
 	policy/lang/secret_path.o \
 	policy/lang/secret_source.o \
@@ -142,7 +144,8 @@ POLICY_TEXT = \
 	policy/sources/parse_sources.o \
 	policy/sources/route.o \
 	policy/sources/sidecar.o \
-	policy/sources/sources.o
+	policy/sources/sources.o \
+	shim/host/install_path.o
 # What is known about secrets, and never a value (also kennel-secret's).
 SECRETMETA = \
 	policy/manifests/catalog.o \
@@ -481,6 +484,7 @@ KENNEL = \
 	supervisor/audit/write_test.o \
 	supervisor/base/backoff.o \
 	supervisor/base/pager.o \
+	shim/host/install_path.o \
 	supervisor/base/paths.o \
 	supervisor/base/person_socket.o \
 	supervisor/cli/approve.o \
@@ -948,6 +952,7 @@ UNIT_verify = \
 	supervisor/audit/log/record_write.o \
 	supervisor/audit/log/schema.o \
 	supervisor/audit/log/segment.o \
+	shim/host/install_path.o \
 	supervisor/base/paths.o
 UNIT_kept_payloads = \
 	$(MERKLE) $(BASE) \
@@ -964,6 +969,7 @@ UNIT_query = \
 	supervisor/audit/connect.o \
 	supervisor/audit/log/schema.o \
 	supervisor/audit/log/segment.o \
+	shim/host/install_path.o \
 	supervisor/base/paths.o
 
 UNIT_own_tools = \
@@ -999,6 +1005,7 @@ UNIT_search = \
 UNIT_settings = \
 	$(POLICY_FRONT) \
 	shim/base/log.o \
+	shim/host/install_path.o \
 	supervisor/base/paths.o \
 	supervisor/serve/tools/facets.o \
 	supervisor/serve/tools/settings.o \
@@ -1117,6 +1124,7 @@ UNIT_match	= $(UNIT_load)
 UNIT_signature = \
 	$(UNIT_load) $(PATHS) \
 	shim/base/make_dirs.o \
+	shim/host/install_path.o \
 	supervisor/base/paths.o \
 	supervisor/launch/rollback.o
 UNIT_check_rules	= $(UNIT_load)
@@ -1512,6 +1520,7 @@ FUZZ_hub = $(sort \
 	    supervisor/serve/secrets_tools.o supervisor/serve/launcher/%,$(KENNEL))) \
 	$(filter-out tests/%,$(UNIT_frame) $(UNIT_settings) $(UNIT_lower)) $(SCHEMA) $(UNIT_registry) \
 	supervisor/base/backoff.o \
+	shim/host/install_path.o \
 	supervisor/base/paths.o \
 	supervisor/status/hub_wire.o \
 	supervisor/status/latency.o)
@@ -1546,6 +1555,7 @@ FUZZ_query = \
 	supervisor/audit/report/ocsf.o \
 	supervisor/audit/ship/syslog_line.o \
 	supervisor/base/layout.o \
+	shim/host/install_path.o \
 	supervisor/base/paths.o \
 	supervisor/base/terminal.o
 FUZZ_record_read	= supervisor/audit/log/record_read.o

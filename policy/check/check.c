@@ -9,6 +9,7 @@
 
 #include "policy/base/arena.h"
 #include "policy/check/check.h"
+#include "policy/check/remote.h"
 #include "policy/check/trusted.h"
 #include "policy/lang/expand.h"
 #include "policy/lang/manifest.h"
@@ -374,11 +375,13 @@ check_tmp(struct check *c, struct stmt *s)
 static check_fn *const checks[KW_END] = {
     [KW_ABOUT] = check_about,
     [KW_AUDIT] = check_audit,
+    [KW_AUTH] = check_auth,
     [KW_CWD] = check_path,
     [KW_DIGEST] = check_digest,
     [KW_ELICITATION] = check_offer,
     [KW_ENV] = check_env,
     [KW_EXEC] = check_exec,
+    [KW_HEADER] = check_header,
     [KW_HIDE] = check_paths,
     [KW_LIMIT] = check_limit,
     [KW_METHOD] = check_method,
@@ -386,6 +389,7 @@ static check_fn *const checks[KW_END] = {
     [KW_PINS] = check_pins,
     [KW_PROMPT] = check_gate,
     [KW_READ] = check_paths,
+    [KW_REMOTE] = check_remote,
     [KW_REQUIRE] = check_require,
     [KW_RESOURCE] = check_gate,
     [KW_ROOTS] = check_offer,
@@ -436,13 +440,15 @@ check_server(struct check *c, struct server *server)
 		s = &server->stmt[i];
 		if (!s->expanded)
 			check_stmt(c, s);
-		run = run || s->kw == KW_RUN;
+		run = run || s->kw == KW_RUN || s->kw == KW_REMOTE;
 	}
+	remote_expand(c, server);
 	check_secret_hosts(c, server);
 	conflict_server(c->tree, server, c->diag);
 	if (!run && !server->broken)
 		diag_error(c->diag, server->at,
-		    "the server has no `run`: add `run PROGRAM ARGUMENT...`");
+		    "the server has no `run`: add `run PROGRAM ARGUMENT...`, or `remote "
+		    "URL`");
 }
 
 /*

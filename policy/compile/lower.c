@@ -22,7 +22,7 @@
 typedef int lower_fn(struct lower *, const struct stmt *);
 
 static lower_fn lower_about, lower_cwd, lower_user, lower_tmp, lower_path, lower_hide,
-    lower_no_proc, lower_oneshot;
+    lower_no_proc, lower_oneshot, lower_remote;
 static int script_look(struct lower *, const struct stmt *);
 static int lower_tables(struct lower *);
 
@@ -49,6 +49,7 @@ static const struct {
     {KW_TMP, PASS_PATHS, lower_tmp},
     {KW_NO_PROC, PASS_PATHS, lower_no_proc},
     {KW_ONESHOT, PASS_PATHS, lower_oneshot},
+    {KW_REMOTE, PASS_PATHS, lower_remote},
     {KW_SAMPLING, PASS_GATES, lower_offer},
     {KW_ELICITATION, PASS_GATES, lower_offer},
     {KW_ROOTS, PASS_GATES, lower_offer},
@@ -286,6 +287,14 @@ static int
 lower_oneshot(struct lower *l, const struct stmt *s)
 {
 	l->row.flags |= SERVER_ONESHOT;
+	return 0;
+}
+
+/* Its grants are statements of their own (policy/check/remote.h). */
+static int
+lower_remote(struct lower *l, const struct stmt *s)
+{
+	l->row.flags |= SERVER_REMOTE;
 	return 0;
 }
 

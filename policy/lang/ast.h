@@ -123,6 +123,9 @@ struct block;
  *	audit		args full [tool...], result full [tool...], sync strict
  *	pins		the file
  *	use		names of blocks
+ *	remote		the URL
+ *	auth		bearer VARIABLE, or api-key HEADER VARIABLE
+ *	header		name, value
  *	limit timeout	pairs: word, value, word, value...
  *	require		name [number]
  *	no-proc oneshot	nothing
@@ -138,8 +141,8 @@ struct stmt {
 	size_t qual_n;
 	struct cond *when; /* NULL: always */
 	bool by_annotations;
-	bool expanded;     /* copied from a block; the source has the `use` before it */
-	struct at used_at; /* expanded: where that `use` is */
+	bool expanded; /* copied from a block, after its `use`; or meant by `remote` */
+	struct at used_at; /* expanded: where that `use` or `remote` is */
 };
 
 #define SERVER_STMTS_MAX 100000 /* including those of its blocks */

@@ -16,9 +16,11 @@ enum keyword {
 	KW_AS,
 	KW_ASK,
 	KW_AUDIT,
+	KW_AUTH,
 	KW_BECAUSE,
 	KW_BLOCK,
 	KW_BY_ANNOTATIONS,
+	KW_CA,
 	KW_CWD,
 	KW_DENY,
 	KW_DIGEST,
@@ -28,6 +30,7 @@ enum keyword {
 	KW_EXEC,
 	KW_EXPECT,
 	KW_FROM,
+	KW_HEADER,
 	KW_HIDE,
 	KW_HOSTS,
 	KW_IN,
@@ -51,6 +54,7 @@ enum keyword {
 	KW_QUOTA,
 	KW_RATE,
 	KW_READ,
+	KW_REMOTE,
 	KW_REQUIRE,
 	KW_REQUIRED,
 	KW_RESOURCE,
@@ -100,6 +104,7 @@ enum keyword_qual {
 	QUAL_WHEN = 64,
 	QUAL_SECRET = 128, /* approve as hosts may weak */
 	QUAL_LIMIT = 256,  /* rate quota */
+	QUAL_REMOTE = 512, /* to ca */
 };
 
 #define WORDS_ANY 0xffff

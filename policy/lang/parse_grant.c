@@ -67,7 +67,7 @@ qualifier_word(const struct parser *p, const struct stmt *s)
 	kw = p->tok.word.kw == KW_NONE
 		 ? keyword_context(p->tok.word.raw, p->tok.word.raw_len)
 		 : KW_NONE;
-	if (s->kw == KW_NET && p->tok.word.kw == KW_NONE)
+	if ((s->kw == KW_NET || s->kw == KW_REMOTE) && p->tok.word.kw == KW_NONE)
 		return kw;
 	/* the first name of a tool may be `rate`; of a prompt, too, which has no limit */
 	if ((keyword_row(kw)->quals & QUAL_LIMIT) != 0 && s->word_n > 0 &&

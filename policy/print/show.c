@@ -357,6 +357,15 @@ show_oneshot(const struct policy *p, const struct sealed_server *s, FILE *f)
 }
 
 static void
+show_remote(const struct policy *p, const struct sealed_server *s, FILE *f)
+{
+	const char *url = policy_remote_url(p, s);
+
+	if (url != NULL)
+		(void)fprintf(f, "  a remote server: %s (through kennel-remote)\n", url);
+}
+
+static void
 show_server(const struct policy *p, const struct sealed_server *s, FILE *f)
 {
 	(void)fputs("\nserver ", f);
@@ -373,6 +382,7 @@ show_server(const struct policy *p, const struct sealed_server *s, FILE *f)
 		put_ref(p, s->user, f);
 	}
 	(void)fputc('\n', f);
+	show_remote(p, s, f);
 	show_oneshot(p, s, f);
 	show_nets(p, s, f);
 	show_execs(p, s, f);

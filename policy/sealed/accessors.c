@@ -137,6 +137,18 @@ policy_oneshot(const struct policy *p, const struct sealed_server *s)
 }
 
 const char *
+policy_remote_url(const struct policy *p, const struct sealed_server *s)
+{
+	const struct sealed_exec *run = &p->exec[s->run];
+	const struct sealed_arg *last;
+
+	if ((s->flags & SERVER_REMOTE) == 0 || run->args.n == 0)
+		return NULL;
+	last = &p->arg[run->args.first + run->args.n - 1];
+	return last->kind == ARG_LITERAL ? policy_str(p, last->text) : NULL;
+}
+
+const char *
 policy_verdict_name(enum sealed_verdict v)
 {
 	static const char *const name[] = {

@@ -373,6 +373,9 @@ server_rows(struct load *l, const struct sealed_server *s)
 	if (run->verdict != VERDICT_ALLOW || (run->flags & EXEC_FROM_RUN) == 0)
 		return load_refuse(l, "server %u: its `run` is not granted",
 		    (uint32_t)(s - l->p.server));
+	if ((s->flags & SERVER_REMOTE) != 0 && policy_remote_url(&l->p, s) == NULL)
+		return load_refuse(l, "server %u: a remote server without a URL",
+		    (uint32_t)(s - l->p.server));
 	if (index_check(&l->p, s) != NULL)
 		return load_refuse(l, "server %u: %s", (uint32_t)(s - l->p.server),
 		    index_check(&l->p, s));

@@ -29,7 +29,7 @@ const struct sealed_field sealed_fields[] = {
     F(at, FIELD_AT, 0, 0),
     F(flags, FIELD_FLAGS, 0,
 	SERVER_NO_PROC | SERVER_MCP_SAMPLING | SERVER_MCP_ELICITATION | SERVER_MCP_ROOTS |
-	    SERVER_ONESHOT),
+	    SERVER_ONESHOT | SERVER_REMOTE),
     F(run, FIELD_ROW, SEALED_EXECS, 0),
     PART(envs, SEALED_ENVS),
     PART(secrets, SEALED_SECRETS),

@@ -111,6 +111,8 @@ enum policy_oneshot {
 	ONESHOT_IMPLIED, /* a secret has `approve per-call` */
 };
 enum policy_oneshot policy_oneshot(const struct policy *, const struct sealed_server *);
+/* The URL of a server with `remote`; NULL: a program of this machine. */
+const char *policy_remote_url(const struct policy *, const struct sealed_server *);
 /* What the server requires of this kind, or NULL. */
 const struct sealed_require *policy_require(
     const struct policy *, const struct sealed_server *, enum sealed_require_kind);

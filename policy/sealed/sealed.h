@@ -96,6 +96,8 @@ enum sealed_server_flag {
 	SERVER_MCP_ELICITATION = 4,
 	SERVER_MCP_ROOTS = 8,
 	SERVER_ONESHOT = 16, /* "oneshot": each call gets its own process */
+	SERVER_REMOTE =
+	    32, /* "remote": run is kennel-remote, its last argument the URL */
 };
 
 /*

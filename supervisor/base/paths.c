@@ -12,6 +12,7 @@
 
 #include "shim/base/array.h"
 #include "shim/base/fd.h"
+#include "shim/host/install_path.h"
 #include "shim/host/path_open.h"
 #include "shim/host/path_resolve.h"
 #include "supervisor/base/paths.h"
@@ -206,34 +207,11 @@ paths_refused(void)
 	return found.refused;
 }
 
-/* The directory above the one of this binary: .../bin/kennel -> ... */
-static const char *
-prefix(void)
-{
-	static char dir[PATH_MAX];
-
-	if (dir[0] == '\0') {
-		ssize_t n = readlink("/proc/self/exe", dir, sizeof(dir) - 1);
-
-		if (n < 0)
-			return NULL;
-		dir[n] = '\0';
-		for (int cut = 0; cut < 2; cut++) {
-			char *slash = strrchr(dir, '/');
-
-			if (slash == NULL)
-				return NULL;
-			*slash = '\0';
-		}
-	}
-	return dir;
-}
-
 const char *
 paths_libexec(const char *name)
 {
 	static char out[PATH_MAX + 64];
-	const char *dir = prefix();
+	const char *dir = install_prefix();
 
 	if (dir == NULL)
 		return NULL;
@@ -246,7 +224,7 @@ paths_presets_dir(void)
 {
 	static const char *const below[] = {"share/kennel/presets", "../policy/presets"};
 	static char out[PATH_MAX + 64];
-	const char *dir = prefix();
+	const char *dir = install_prefix();
 
 	for (size_t i = 0; dir != NULL && i < ARRAY_LEN(below); i++) {
 		(void)snprintf(out, sizeof(out), "%s/%s", dir, below[i]);

@@ -206,7 +206,8 @@ BREAK(gate_limit_prompt, ROW(gate, 0)->kind = GATE_PROMPT)
 BREAK(gate_limit_by, ROW(gate, 0)->flags = GATE_BY_ANNOTATIONS)
 BREAK(gate_quota_by, ROW(gate, 0)->flags = GATE_BY_ANNOTATIONS; ROW(gate, 0)->rate = 0;
       ROW(gate, 0)->rate_ms = 0)
-BREAK(server_flag, ROW(server, 0)->flags = 2 * SERVER_ONESHOT)
+BREAK(server_flag, ROW(server, 0)->flags = 2 * SERVER_REMOTE)
+BREAK(server_url, ROW(server, 0)->flags = SERVER_REMOTE)
 BREAK(exception_row, ROW(net, 1)->exception = 1)
 BREAK(exception_until, ROW(exception, 0)->until = 0)
 BREAK(exception_owner, ROW(exception, 0)->owner = (struct sealed_ref){0, 0})
@@ -249,9 +250,9 @@ static const struct {
     B(gate_named), B(gate_by), B(gate_rate_alone), B(gate_rate_none), B(gate_rate_high),
     B(gate_rate_short), B(gate_rate_long), B(gate_quota_high), B(gate_limit_deny),
     B(gate_limit_prompt), B(gate_limit_by), B(gate_quota_by), B(server_flag),
-    B(exception_row), B(exception_until), B(exception_owner), B(net_port), B(net_ports),
-    B(net_port_high), B(net_prefix), B(net_bits), B(net_prefix_name), B(net_host),
-    B(net_scope), B(pin_digest), B(pin_kind), B(pin_classes), B(audit_none),
+    B(server_url), B(exception_row), B(exception_until), B(exception_owner), B(net_port),
+    B(net_ports), B(net_port_high), B(net_prefix), B(net_bits), B(net_prefix_name),
+    B(net_host), B(net_scope), B(pin_digest), B(pin_kind), B(pin_classes), B(audit_none),
     B(audit_sync), B(call_says), B(call_ask), B(exec_from), B(exec_env), B(exec_in),
     B(exec_reserved), B(ref_empty), B(depths), B(slots), B(string_unused)};
 

@@ -137,7 +137,8 @@ BREAK(b_server_twice, ROW(c, server, 1)->name = c->p.server[0].name)
 BREAK(b_server_noname, ROW(c, server, 0)->name = (struct sealed_ref){0, 0})
 BREAK(b_server_name, ROW(c, server, 0)->name = ref_of(c, "/tmp"))
 BREAK(b_server_cwd, ROW(c, server, 0)->cwd = ref_of(c, "a"))
-BREAK(b_server_flag, ROW(c, server, 0)->flags = 32)
+BREAK(b_server_flag, ROW(c, server, 0)->flags = 2 * SERVER_REMOTE)
+BREAK(b_server_url, ROW(c, server, 0)->flags = SERVER_REMOTE)
 BREAK(b_server_run, ROW(c, server, 0)->run = 2)
 BREAK(b_server_run_huge, ROW(c, server, 0)->run = UINT32_MAX)
 BREAK(b_server_run_other, ROW(c, server, 0)->run = 1)
@@ -331,6 +332,7 @@ static const struct {
     {"server name is a path", b_server_name, "invalid name"},
     {"cwd relative", b_server_cwd, "absolute"},
     {"unknown server flag", b_server_flag, "unknown flag"},
+    {"remote server without a URL", b_server_url, "without a URL"},
     {"run is another server's", b_server_run, "of the server's"},
     {"run out of the table", b_server_run_huge, "of the server's"},
     {"run is no run", b_server_run_other, "is not granted"},

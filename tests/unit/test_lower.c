@@ -345,6 +345,47 @@ node_and_its_addons(void **state)
 	lacks(real);
 }
 
+/* S2-04: a server at a URL is kennel-remote, its host and the certificates. */
+static void
+remote_is_its_program_and_host(void **state)
+{
+	static const char *const args[] = {"--ca", "/etc/ssl/certs/ca-certificates.crt",
+	    "--api-key", "X-Key", "KEY", "--header", "X-Team", "a b",
+	    "https://h.example/mcp"};
+	const struct sealed_server *s;
+	const struct sealed_exec *run;
+
+	if (access(args[1], R_OK) != 0) {
+		print_message("this system keeps its certificates elsewhere\n");
+		skip();
+	}
+	good("remote https://h.example/mcp\nsecret KEY from env KEY\n"
+	     "auth api-key X-Key KEY\nheader X-Team \"a b\"");
+	has(args[1], MOUNT_FILE, RIGHT_READ, WHY_READ);
+	s = policy_server(&p, "t");
+	assert_int_equal(s->flags, SERVER_REMOTE);
+	assert_string_equal(policy_remote_url(&p, s), "https://h.example/mcp");
+	run = &p.exec[s->run];
+	assert_int_equal(run->args.n, ARRAY_LEN(args));
+	for (size_t i = 0; i < ARRAY_LEN(args); i++)
+		assert_string_equal(
+		    policy_str(&p, p.arg[run->args.first + i].text), args[i]);
+	assert_int_equal(s->execs.n, 1);
+	assert_int_equal(s->nets.n, 1);
+	assert_string_equal(policy_str(&p, p.net[s->nets.first].host), "h.example");
+	assert_int_equal(p.net[s->nets.first].port_first, 443);
+	assert_int_equal(p.net[s->nets.first].port_last, 443);
+	assert_int_equal(p.net[s->nets.first].scope, NET_PUBLIC);
+	assert_int_equal(p.net[s->nets.first].proto, 0);
+	good("remote http://localhost:81/ to loopback");
+	s = policy_server(&p, "t");
+	assert_int_equal(p.net[s->nets.first].scope, NET_LOOPBACK);
+	assert_int_equal(p.net[s->nets.first].proto, NET_PLAIN);
+	assert_int_equal(p.exec[s->run].args.n, 1);
+	good("run %s/bin/plain");
+	assert_null(policy_remote_url(&p, policy_server(&p, "t")));
+}
+
 static void
 base_of_every_cell(void **state)
 {
@@ -771,6 +812,7 @@ main(void)
 	    cmocka_unit_test(program_and_libraries),
 	    cmocka_unit_test(rpath_is_inherited),
 	    cmocka_unit_test(node_and_its_addons),
+	    cmocka_unit_test(remote_is_its_program_and_host),
 	    cmocka_unit_test(base_of_every_cell),
 	    cmocka_unit_test(paths),
 	    cmocka_unit_test(trees_cover),
