@@ -333,6 +333,22 @@ DIAL = \
 	leash/egress/lookup.o \
 	shim/host/nsswitch.o
 
+# An MCP server at a URL, in place of a local one: libcurl, and nothing of the leash.
+REMOTE = \
+	$(BASE_SMALL) \
+	leash/remote/exchange.o \
+	leash/remote/http.o \
+	leash/remote/main.o \
+	leash/remote/message.o \
+	leash/remote/request_headers.o \
+	leash/remote/response_head.o \
+	leash/remote/session.o \
+	leash/remote/sse.o \
+	shim/base/buf.o \
+	shim/base/hex.o \
+	shim/base/log.o \
+	shim/base/loop.o
+
 # What waits for a person, and where it is answered.
 APPROVE = \
 	supervisor/approve/detail.o \
@@ -740,7 +756,7 @@ SECRET = \
 	shim/base/token_checksum.o
 
 PROGRAMS = $(BIN)/kennel $(LIBEXEC)/kennel-dial $(LIBEXEC)/kennel-egress $(LIBEXEC)/kennel-keeper $(LIBEXEC)/kennel-secret $(LIBEXEC)/kennel-ship $(LIBEXEC)/kennel-leash $(LIBEXEC)/kennel-shim \
-	   $(LIBEXEC)/kennel-recorder $(LIBEXEC)/kennel-verify
+	   $(LIBEXEC)/kennel-recorder $(LIBEXEC)/kennel-remote $(LIBEXEC)/kennel-verify
 
 .DEFAULT_GOAL := all
 all: $(PROGRAMS)
@@ -784,6 +800,9 @@ $(LIBEXEC)/kennel-egress: $(call obj,$(EGRESS))
 # The one that is not static: the host's name services are modules of its library.
 $(LIBEXEC)/kennel-dial: $(call obj,$(DIAL))
 	$(call link,-pie,-Wl$(,)-Bstatic $(call PKG_LIBS,libsodium) -Wl$(,)-Bdynamic)
+# In a cell, which shows it the shared libraries of the host like those of any server.
+$(LIBEXEC)/kennel-remote: $(call obj,$(REMOTE))
+	$(call link,-pie,$(call PKG_LIBS,libcurl))
 $(LIBEXEC)/kennel-recorder: $(call obj,$(RECORDER))
 	$(call link,$(LINKSTATIC),$(call PKG_STATIC,sqlite3 libsodium))
 $(LIBEXEC)/kennel-verify: $(call obj,$(VERIFY))
@@ -1441,7 +1460,7 @@ check-links: $(PROGRAMS) $(call obj,$(LEASH) $(SHIM))
 	@OBJ="$(OBJ)" GEN="$B/gen" BIN="$(BIN)" LIBEXEC="$(LIBEXEC)" CC="$(CC)" \
 	    LINKHARD="$(LINKHARD)" LINKSTATIC="$(LINKSTATIC)" \
 	    KENNEL="$(sort $(KENNEL))" RECORDER="$(RECORDER)" \
-	    EGRESS="$(EGRESS)" DIAL="$(DIAL)" VERIFY="$(VERIFY)" SHIP="$(SHIP)" SHIM="$(SHIM)" BASE_SMALL="$(BASE_SMALL)" \
+	    EGRESS="$(EGRESS)" DIAL="$(DIAL)" REMOTE="$(REMOTE)" VERIFY="$(VERIFY)" SHIP="$(SHIP)" SHIM="$(SHIM)" BASE_SMALL="$(BASE_SMALL)" \
 	    LEASH="$(LEASH)" KEEPER="$(KEEPER)" SECRET="$(SECRET)" \
 	    KENNEL_LIBS="$(call PKG_STATIC,libseccomp jansson ncursesw sqlite3 libsodium libpcre2-8)" \
 	    sh tests/check/links.sh
@@ -1577,6 +1596,11 @@ FUZZ_log	= $(filter-out supervisor/audit/verify/main.o supervisor/audit/verify/c
 	   supervisor/audit/log/sqlite_noload.o,$(VERIFY))
 FUZZ_dns	= leash/egress/dns.o
 FUZZ_client_hello	= leash/egress/client_hello.o
+FUZZ_remote_message = \
+	leash/remote/message.o \
+	shim/base/buf.o
+FUZZ_response_head	= leash/remote/response_head.o
+FUZZ_sse	= leash/remote/sse.o shim/base/buf.o
 FUZZ_dial = \
 	$(BASE_SMALL) \
 	leash/egress/dial_wire.o \
@@ -1607,6 +1631,8 @@ FUZZ = \
 	plugin_reply \
 	query \
 	record_read \
+	remote_message \
+	response_head \
 	schema \
 	scrub \
 	search \
@@ -1614,6 +1640,7 @@ FUZZ = \
 	settings \
 	signed_note \
 	sources \
+	sse \
 	status \
 	subid \
 	vault \

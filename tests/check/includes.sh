@@ -31,6 +31,8 @@ judge() {
 	# ---- one file for each library
 	function library() {
 		if (what ~ /^seccomp\.h$/) return file == "policy/compile/seccomp.c"
+		# HTTP of remote servers, in their cells
+		if (what == "curl/curl.h") return file == "leash/remote/http.c"
 		if (what ~ /^cap-ng\.h$/) return file == "leash/cell/caps.c"
 		if (what ~ /^netlink\//) return file == "leash/cell/net.c"
 		# Name services of the host: kennel-dial alone may ask them.
@@ -76,7 +78,7 @@ judge() {
 			dir = what; sub(/[^\/]*$/, "", dir)
 			from = file; sub(/[^\/]*$/, "", from)
 			if (what ~ /\/private\.h$/ && dir != from) say("private to its room")
-			if (what ~ /^leash\/(vault|vault_file|keeper|secret|scrub|cell|exec|egress)\// && file !~ /^leash\//)
+			if (what ~ /^leash\/(vault|vault_file|keeper|secret|scrub|cell|exec|egress|remote)\// && file !~ /^leash\//)
 				say("only a leash may")
 		} else if (!library()) {
 			say("not for this file")

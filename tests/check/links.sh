@@ -9,7 +9,7 @@
 #	calls	may a confined leash start a program?
 #
 # From the Makefile: OBJ GEN BIN LIBEXEC CC LINKHARD LINKSTATIC KENNEL RECORDER
-# VERIFY SHIP SHIM EGRESS DIAL BASE_SMALL LEASH KEEPER SECRET and KENNEL_LIBS.
+# VERIFY SHIP SHIM EGRESS DIAL REMOTE BASE_SMALL LEASH KEEPER SECRET and KENNEL_LIBS.
 set -eu
 work=build/check/links
 failed=0
@@ -27,6 +27,7 @@ ship_may='^(supervisor/audit/(audit_help|(log|query|report|ship)/[a-z0-9_]+)|lea
 keeper_may='^(leash/keeper/(main|peers|answer|change)|leash/vault/(secret_path|vault|locked_pages)|leash/vault_file/(edit|key|recovery_phrase|save|vault_file)|shim/base/[a-z0-9_]+)\.o$'
 secret_may='^(leash/secret/(main|verbs|list|input|request|start_keeper)|leash/keeper/connect|leash/vault/(secret_path|vault|locked_pages|fingerprint)|policy/(sealed/[a-z0-9_/]+|manifests/token_format)|shim/base/[a-z0-9_]+)\.o$'
 # The server's bytes and the host's resolver are in programs of their own.
+remote_may='^(leash/remote/[a-z_]+|shim/base/[a-z0-9_]+)\.o$'
 egress_may='^(leash/egress/(address|client_hello|connection|dial_wire|dns|egress_wire|events|greeting|kernel_refusals|listeners|name_addresses|plan|relay|resolver|splice)|policy/sealed/[a-z0-9_/]+|shim/base/[a-z0-9_]+)\.o$'
 dial_may='^(leash/egress/(address|attempt|dial_wire|dialer|host_facts|lookup)|policy/sealed/[a-z0-9_/]+|shim/base/[a-z0-9_]+|shim/host/nsswitch)\.o$'
 shim_may='^(shim/[a-z0-9_]+|shim/base/(wire|fd))\.o$'
@@ -143,6 +144,9 @@ ask "kennel-recorder is made of its rooms" "$(judge_list "$RECORDER" "$recorder_
 ask "kennel-verify is made of its rooms" "$(judge_list "$VERIFY" "$verify_may")"
 ask "kennel-ship is made of its rooms" "$(judge_list "$SHIP" "$ship_may")"
 ask "kennel-keeper is made of its rooms" "$(judge_list "$KEEPER" "$keeper_may")"
+ask "kennel-remote is made of its rooms" "$(judge_list "$REMOTE" "$remote_may")"
+caught "kennel-remote that could resolve secrets" \
+    "$(judge_list "$REMOTE leash/vault/read_value.o" "$remote_may")"
 ask "kennel-secret is made of its rooms" "$(judge_list "$SECRET" "$secret_may")"
 caught "kennel-secret that could open a vault" \
     "$(judge_list "$SECRET leash/vault_file/key.o" "$secret_may")"

@@ -1,0 +1,408 @@
+/*
+ * One message and its answer.
+ *
+ *	POST ─▶ 2xx JSON: one message          ─▶ done
+ *	     ─▶ 2xx events: messages, the last of them the response ─▶ done
+ *	          └ the stream ends before it, and events had ids ─▶ wait, GET with
+ *	            Last-Event-ID, as often as TRIES_MAX without an event
+ *	     ─▶ 307, 308 to the same origin    ─▶ POST there, HOPS_MAX times
+ *	     ─▶ 404, and there is a session    ─▶ a new session, and once more
+ *	     ─▶ anything else                  ─▶ an error as the response
+ *
+ * The GET stream of a session is an exchange without a message, and begins again
+ * whenever it ends, later and later, until the server refuses it.
+ *
+ * What comes is hostile: a message, an event, a head has a limit, and nothing of it is
+ * quoted in an error.
+ */
+#include "leash/remote/private.h"
+
+#include "shim/base/log.h"
+#include "shim/base/loop.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HOPS_MAX     3
+#define TRIES_MAX    6
+#define NOTE_MS      30000L
+#define LINGER_MS    500 /* from the response to the end of its stream */
+#define RETRY_MS     1000
+#define RETRY_MS_MIN 100
+#define RETRY_MS_MAX 60000
+
+static void on_event(void *arg, char *data, size_t len);
+
+struct exchange *
+exchange_new(struct remote *r, enum exchange_kind kind)
+{
+	struct exchange *x = NULL;
+	size_t i;
+
+	for (i = 0; i < EXCHANGES_MAX && x == NULL; i++)
+		if (r->exchange[i].kind == EXCHANGE_FREE)
+			x = &r->exchange[i];
+	if (x == NULL)
+		return NULL;
+	*x = (struct exchange){.remote = r, .kind = kind};
+	buf_init(&x->body, MESSAGE_MAX);
+	buf_init(&x->json, MESSAGE_MAX);
+	sse_init(&x->sse, MESSAGE_MAX, on_event, x);
+	return x;
+}
+
+void
+exchange_free(struct exchange *x)
+{
+	http_stop(x->remote->http, x->call); /* takes NULL */
+	if (x->remote->stream == x)
+		x->remote->stream = NULL;
+	if (x->remote->barrier == x)
+		x->remote->barrier = NULL;
+	buf_free(&x->body);
+	buf_free(&x->json);
+	sse_free(&x->sse);
+	free(x->url);
+	*x = (struct exchange){.kind = EXCHANGE_FREE};
+}
+
+/* ---- to kennel ------------------------------------------------------------------- */
+
+/* A message of the server's. */
+static void
+emit(struct exchange *x, char *text, size_t len)
+{
+	struct remote *r = x->remote;
+	struct message m;
+	bool response;
+
+	if (message_read(text, len, &m) < 0) {
+		x->broken = "a message that is no JSON object";
+		return;
+	}
+	message_one_line(text, len);
+	response = m.answers && slice_same(m.id, x->message.id);
+	if (response && x->answered)
+		return; /* the first one counts */
+	if (response && slice_is(x->message.method, "initialize") && m.settled.len > 0 &&
+	    m.settled.len < VERSION_CAP) {
+		memcpy(r->version, m.settled.at, m.settled.len);
+		r->version[m.settled.len] = '\0';
+		/* it becomes a header */
+		r->version[strspn(r->version, "0123456789-.abcdefghijklmnopqrstuvwxyz")] =
+		    '\0';
+	}
+	if (response || (m.batch && x->message.batch))
+		x->answered = r->served = true;
+	if (!(response && x->internal))
+		remote_put(r, text, len);
+}
+
+static void
+on_event(void *arg, char *data, size_t len)
+{
+	struct exchange *x = arg;
+
+	x->heard = true;
+	x->tries = 0;
+	if (x->broken == NULL)
+		emit(x, data, len);
+}
+
+void
+exchange_fail(struct exchange *x, const char *fmt, ...)
+{
+	struct remote *r = x->remote;
+	char why[WHY_CAP];
+	struct buf out;
+	va_list ap;
+	char *p;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
+	/* libcurl may quote a certificate */
+	for (p = why; *p != '\0'; p++)
+		if (*p < ' ' || *p >= 0x7f || *p == '"' || *p == '\\')
+			*p = '?';
+	if (x->kind != EXCHANGE_REQUEST || x->message.id.len == 0 || x->internal) {
+		log_warn("%s", why);
+	} else if (!x->answered) {
+		buf_init(&out, MESSAGE_MAX);
+		if (buf_puts(&out, "{\"jsonrpc\":\"2.0\",\"id\":") < 0 ||
+		    buf_put(&out, x->message.id.at, x->message.id.len) < 0 ||
+		    buf_printf(&out, ",\"error\":{\"code\":-32000,\"message\":\"%s\"}}",
+			why) < 0)
+			die("out of memory");
+		remote_put(r, (const char *)out.data, out.len);
+		buf_free(&out);
+	}
+	session_done(r, x);
+}
+
+/* ---- from the server ------------------------------------------------------------ */
+
+static int
+on_head(void *arg, const char *line, size_t len)
+{
+	struct exchange *x = arg;
+
+	if (response_head_line(&x->head, line, len) == 0)
+		return 0;
+	x->broken = "an invalid or too large head of a response";
+	return -1;
+}
+
+static bool
+is_good(const struct exchange *x)
+{
+	return x->head.status >= 200 && x->head.status < 300;
+}
+
+static int
+on_body(void *arg, const char *bytes, size_t len)
+{
+	struct exchange *x = arg;
+	int r = 0;
+
+	if (x->head.body == BODY_EVENTS && is_good(x))
+		r = sse_feed(&x->sse, bytes, len);
+	else if (x->head.body == BODY_JSON && x->kind == EXCHANGE_REQUEST)
+		r = buf_put(&x->json, bytes, len);
+	if (r < 0 && x->broken == NULL)
+		x->broken = r == -EMSGSIZE ? "a message of more than 16 MiB"
+					   : "more than the memory of this server holds";
+	/* a stream that the server keeps open would hold a place for ever */
+	if (x->answered && x->at_ns == 0 && !x->message.batch)
+		x->at_ns = loop_now() + LINGER_MS * LOOP_MS;
+	return x->broken != NULL ? -1 : 0;
+}
+
+/* ---- going on -------------------------------------------------------------------- */
+
+static uint64_t
+later(const struct exchange *x)
+{
+	uint32_t ms = x->sse.retry_ms;
+	unsigned int i;
+
+	if (ms == SSE_NO_RETRY)
+		ms = RETRY_MS;
+	for (i = 1; i < x->tries && ms < RETRY_MS_MAX; i++)
+		ms *= 2;
+	if (ms < RETRY_MS_MIN)
+		ms = RETRY_MS_MIN;
+	if (ms > RETRY_MS_MAX)
+		ms = RETRY_MS_MAX;
+	return loop_now() + ms * LOOP_MS;
+}
+
+/* The stream of a request ended early: another GET may bring the rest. */
+static bool
+resume(struct exchange *x)
+{
+	if (x->kind != EXCHANGE_REQUEST || x->sse.id[0] == '\0' || x->broken != NULL ||
+	    x->message.version.len > 0 || ++x->tries > TRIES_MAX)
+		return false;
+	x->resuming = true;
+	x->at_ns = later(x);
+	return true;
+}
+
+/* The GET stream: true if it goes on. */
+static bool
+stream_ended(struct exchange *x, const char *why)
+{
+	unsigned int status = x->head.status;
+
+	if (x->broken != NULL)
+		log_warn(
+		    "%s sent %s on its stream: closed it", x->remote->host, x->broken);
+	if (x->broken != NULL ||
+	    (why == NULL && (x->head.body != BODY_EVENTS || !is_good(x)) && status < 500))
+		return false; /* 405: it has no stream */
+	x->tries = x->heard ? 1 : x->tries + 1;
+	x->at_ns = later(x);
+	return true;
+}
+
+static bool
+redirect(struct exchange *x)
+{
+	unsigned int status = x->head.status;
+	char url[URL_CAP];
+	int r;
+
+	if (status / 100 != 3)
+		return false;
+	if ((status != 307 && status != 308) || x->head.location[0] == '\0') {
+		exchange_fail(x,
+		    "%s answered with status %u, which is no redirect of a POST",
+		    x->remote->host, status);
+		return true;
+	}
+	r = http_redirect(x->remote->http, x->url != NULL ? x->url : x->remote->url,
+	    x->head.location, url, sizeof(url));
+	if (r == -EXDEV)
+		exchange_fail(x,
+		    "%s redirects to another host, which is refused: a person writes the "
+		    "URL of that host into the policy",
+		    x->remote->host);
+	else if (r < 0 || ++x->hops > HOPS_MAX)
+		exchange_fail(x, "%s sent an invalid redirect, or more than %d",
+		    x->remote->host, HOPS_MAX);
+	if (r < 0 || x->kind == EXCHANGE_FREE)
+		return true;
+	free(x->url);
+	x->url = strdup(url);
+	exchange_send(x);
+	return true;
+}
+
+/* The first answer decides whether there is a server at all. */
+static bool
+unreachable(struct exchange *x, const char *why)
+{
+	struct remote *r = x->remote;
+
+	if (r->served || x->internal || (why == NULL && x->head.status < 500) ||
+	    x->broken != NULL)
+		return false;
+	if (why != NULL)
+		log_error("unable to reach %s: %s", r->host, why);
+	else
+		log_error("unable to reach %s: it answered with status %u", r->host,
+		    x->head.status);
+	r->status = EXIT_UNREACHABLE;
+	return true;
+}
+
+/* A JSON body: the response, or an error in its place. */
+static void
+json_body(struct exchange *x)
+{
+	char *text = (char *)x->json.data;
+	struct message m;
+
+	if (x->json.len == 0 || x->head.body != BODY_JSON)
+		return;
+	if (message_read(text, x->json.len, &m) < 0) {
+		x->broken = "a body that is no JSON object";
+		return;
+	}
+	/* with another status, only the response itself counts */
+	if (is_good(x) || (m.answers && slice_same(m.id, x->message.id)))
+		emit(x, text, x->json.len);
+}
+
+static void
+request_failed(struct exchange *x, const char *why)
+{
+	const char *host = x->remote->host;
+	unsigned int status = x->head.status;
+
+	if (x->broken != NULL)
+		exchange_fail(x, "%s sent %s", host, x->broken);
+	else if (why != NULL)
+		exchange_fail(x, "unable to reach %s: %s", host, why);
+	else if (status == 401 || status == 403)
+		exchange_fail(x,
+		    "%s answered with status %u: the credential is missing or refused "
+		    "(`auth` in the policy)",
+		    host, status);
+	else if (!is_good(x))
+		exchange_fail(x, "%s answered with status %u", host, status);
+	else
+		exchange_fail(x, "%s ended its answer without a response", host);
+}
+
+static void
+on_done(void *arg, const char *why)
+{
+	struct exchange *x = arg;
+	struct remote *r = x->remote;
+
+	x->call = NULL;
+	if (x->kind == EXCHANGE_STREAM) {
+		if (!stream_ended(x, why))
+			exchange_free(x);
+		return;
+	}
+	if (why == NULL && x->broken == NULL && redirect(x))
+		return;
+	if (unreachable(x, why))
+		return;
+	if (why == NULL && x->head.status == 404 && r->session[0] != '\0' && !x->again &&
+	    !x->internal && x->message.version.len == 0) {
+		session_renew(r, x);
+		return;
+	}
+	if (why == NULL)
+		json_body(x);
+	if (x->answered || (x->kind == EXCHANGE_NOTE && why == NULL && is_good(x)))
+		session_done(r, x);
+	else if (!resume(x))
+		request_failed(x, why);
+}
+
+/* ---- sending ---------------------------------------------------------------------- */
+
+void
+exchange_send(struct exchange *x)
+{
+	static const struct http_events events = {on_head, on_body, on_done};
+	bool get = x->kind == EXCHANGE_STREAM || x->resuming;
+	struct remote *r = x->remote;
+	struct http_request q = {.method = get ? "GET" : "POST",
+	    .url = x->url != NULL ? x->url : r->url,
+	    .timeout_ms = x->kind == EXCHANGE_NOTE ? NOTE_MS : 0};
+	struct header_list headers;
+
+	if (!get) {
+		q.body = x->body.data;
+		q.body_len = x->body.len;
+	}
+	x->at_ns = 0;
+	x->heard = false;
+	x->broken = NULL;
+	x->head = (struct response_head){.status = 0};
+	buf_clear(&x->json);
+	sse_restart(&x->sse);
+	if (request_headers(x, &headers) < 0)
+		die("out of memory");
+	q.header = headers.line;
+	q.header_n = headers.n;
+	if (http_start(r->http, &q, &events, x, &x->call) < 0)
+		die("out of memory");
+	buf_free(&headers.text);
+}
+
+int
+exchanges_due(struct remote *r)
+{
+	uint64_t now = loop_now(), left;
+	int wait = -1;
+	size_t i;
+
+	for (i = 0; i < EXCHANGES_MAX; i++) {
+		struct exchange *x = &r->exchange[i];
+
+		if (x->kind == EXCHANGE_FREE || x->at_ns == 0)
+			continue;
+		if (x->at_ns <= now && x->answered) {
+			session_done(r, x);
+			continue;
+		}
+		if (x->at_ns <= now) {
+			exchange_send(x);
+			continue;
+		}
+		left = (x->at_ns - now) / LOOP_MS + 1;
+		if (wait < 0 || left < (uint64_t)wait)
+			wait = (int)left;
+	}
+	return wait;
+}

@@ -1,0 +1,37 @@
+/*
+ * A JSON-RPC message, as far as its way through HTTP depends on it.
+ */
+#ifndef KENNEL_LEASH_REMOTE_MESSAGE_H
+#define KENNEL_LEASH_REMOTE_MESSAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Bytes of the message; len 0: not there. */
+struct slice {
+	const char *at;
+	size_t len;
+};
+
+struct message {
+	bool batch;           /* an array: nothing else is read */
+	bool answers;         /* has a result or an error */
+	struct slice id;      /* as written; null: not there */
+	struct slice method;  /* strings: the bytes between the quotes, as written */
+	struct slice name;    /* params.name, .uri or .taskId, by the method */
+	struct slice version; /* params._meta: the protocol version; modern messages */
+	struct slice settled; /* result.protocolVersion, of `initialize` */
+	struct slice request; /* params.requestId, as written */
+};
+
+/* 0, or -EBADMSG if it is no object or array.  The slices point into the text. */
+int message_read(const char *, size_t, struct message *ret);
+/* Makes the text one line: a line end is a space outside of strings. */
+void message_one_line(char *, size_t);
+struct buf;
+/* The text of a string without its escapes.  0, -EBADMSG, -EMSGSIZE or -ENOMEM. */
+int message_unescape(struct slice, struct buf *);
+bool slice_is(struct slice, const char *);
+bool slice_same(struct slice, struct slice);
+
+#endif

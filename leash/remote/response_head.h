@@ -1,0 +1,29 @@
+/*
+ * What the head of an HTTP response says, as far as kennel-remote uses it.
+ */
+#ifndef KENNEL_LEASH_REMOTE_RESPONSE_HEAD_H
+#define KENNEL_LEASH_REMOTE_RESPONSE_HEAD_H
+
+#include <stddef.h>
+
+#define HEAD_MAX     (64u << 10) /* bytes of all lines of a response */
+#define SESSION_MAX  1024        /* bytes of an Mcp-Session-Id */
+#define LOCATION_MAX 4096
+
+enum head_body { BODY_OTHER = 0, BODY_JSON, BODY_EVENTS };
+
+struct response_head {
+	unsigned int status; /* 0: none yet */
+	enum head_body body;
+	size_t len;                      /* of the lines so far */
+	char session[SESSION_MAX + 1];   /* "": none */
+	char location[LOCATION_MAX + 1]; /* "": none, or it is too long */
+};
+
+/*
+ * One line, with or without its CR LF.  A status line begins the head of another
+ * response.  0; -EMSGSIZE; -EBADMSG: a session id that cannot be sent back, or two.
+ */
+int response_head_line(struct response_head *, const char *, size_t);
+
+#endif
