@@ -90,3 +90,11 @@ argv_authority(const struct policy *p, const struct sealed_server *s,
 		return ARGV_DENIED;
 	return found;
 }
+
+bool
+url_authority(const struct policy *p, const struct sealed_server *s, const char *url)
+{
+	const char *granted = policy_remote_url(p, s);
+
+	return granted != NULL && strcmp(granted, url) == 0;
+}

@@ -5,6 +5,7 @@
 #ifndef KENNEL_SUPERVISOR_HUB_ARGV_AUTHORITY_H
 #define KENNEL_SUPERVISOR_HUB_ARGV_AUTHORITY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "policy/sealed/policy.h"
@@ -27,5 +28,9 @@ enum argv_authority {
  */
 enum argv_authority argv_authority(const struct policy *, const struct sealed_server *,
     const char *const *argv, size_t n, const char **ret_program);
+
+/* May a server of the registry be the one at this URL? It is that of `remote`, exactly. */
+#define URL_DENIED_TEXT "denied: \"%.200s\" is not the URL of the policy's `remote`"
+bool url_authority(const struct policy *, const struct sealed_server *, const char *url);
 
 #endif

@@ -76,10 +76,14 @@ add_row(struct known_policies *to, const struct known_policy *known)
 	if (known->server != NULL) {
 		const struct sealed_exec *run = &p->exec[known->server->run];
 
-		row.command = policy_str(p, p->image[run->asked].path);
+		row.url = policy_remote_url(p, known->server);
+		if (row.url != NULL)
+			row.transport = "http";
+		else
+			row.command = policy_str(p, p->image[run->asked].path);
 		if (known->server->about.len > 0)
 			row.note = policy_str(p, known->server->about);
-		r = put_args(p, run, &args);
+		r = row.url == NULL ? put_args(p, run, &args) : buf_put(&args, "[]", 3);
 		row.args_json = (const char *)args.data;
 	}
 	if (r == 0)

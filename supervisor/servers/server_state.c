@@ -94,6 +94,14 @@ check_argv(const struct server_row *row, const struct known_policy *known,
 		because(ret, "argv-not-granted", ARGV_DENIED_TEXT, row->command);
 }
 
+static void
+check_url(const struct server_row *row, const struct known_policy *known,
+    struct server_state *ret)
+{
+	if (!url_authority(&known->file->policy, known->server, row->url))
+		because(ret, "argv-not-granted", URL_DENIED_TEXT, row->url);
+}
+
 /* ---- running servers ---------------------------------------------------------- */
 
 #define LIVE_MAX 1024
@@ -159,9 +167,8 @@ server_state(
 		    "no policy for server %s: `kennel init %s -- COMMAND` drafts one",
 		    row->policy_server, row->policy_server);
 	} else if (!is_broken(known, ret)) {
-		if (strcmp(row->transport, "http") == 0)
-			because(ret, "transport-unsupported",
-			    "remote servers are not supported");
+		if (row->source != FROM_POLICY && row->url != NULL)
+			check_url(row, known, ret);
 		else if (row->source != FROM_POLICY)
 			check_argv(row, known, ret);
 	}

@@ -160,7 +160,7 @@ def connects():
     equal(status(h, "bad"), "error")
 
 
-@test("S3-05 (local processes) a row of transport stdio is started; one of transport http is an error that says what is not supported", 60)
+@test("S3-05 (local processes) a row of transport stdio is started; one of transport http only if its policy is remote", 60)
 def transports():
     h = Home("http")
     h.kennel("server", "add", "far", "--url", "https://mcp.example/mcp")
@@ -168,8 +168,8 @@ def transports():
     hub = h.hub(h.policy("far"), h.policy("near", "exec allow " + words(*h.argv("near"))))
     equal(hub.said("near.echo", text="x"), "near: x")
     got = hub.query("far", "echo")
-    equal((got["state"], got["detail"]), ("error", "remote servers are not supported"))
-    equal(hub.structured("tool_describe", name="far")["reason"], "transport-unsupported")
+    equal((got["state"], got["detail"]), ("denied", "denied: \"https://mcp.example/mcp\" is not the URL of the policy's `remote`"))
+    equal(hub.structured("tool_describe", name="far")["reason"], "argv-not-granted")
 
 
 @test("`exec ask`: a row's program waits for a person, and starts once it is approved", 90)

@@ -142,17 +142,10 @@ policy_of(const struct startables *s, const struct startable *k)
 	return p != NULL && p->has_policy ? p : NULL;
 }
 
-static bool
-is_remote(const struct startable *k)
-{
-	return k->row != NULL &&
-	       (k->row->command == NULL || strcmp(k->row->transport, "stdio") != 0);
-}
-
 bool
 startable_may(const struct startables *s, const struct startable *k)
 {
-	return !k->disabled && !is_remote(k) && policy_of(s, k) != NULL;
+	return !k->disabled && policy_of(s, k) != NULL;
 }
 
 static void
@@ -190,7 +183,9 @@ is_granted(struct startable *k)
 	enum argv_authority is;
 	const char *argv[LEASH_ARGS_MAX];
 
-	if (n > LEASH_ARGS_MAX)
+	if (k->row->url != NULL)
+		return url_authority(&k->policy.policy, k->policy.server, k->row->url);
+	if (n > LEASH_ARGS_MAX || k->row->command == NULL)
 		return false;
 	argv[0] = k->row->command;
 	for (size_t i = 0; i < k->args.n; i++)
@@ -206,7 +201,14 @@ is_granted(struct startable *k)
 static int
 refuse_argv(const struct startable *k, char why[LEASH_TEXT_MAX])
 {
-	(void)snprintf(why, LEASH_TEXT_MAX, ARGV_DENIED_TEXT, k->row->command); /* fits */
+	const struct server_row *row = k->row;
+
+	/* both fit */
+	if (row != NULL && row->url != NULL)
+		(void)snprintf(why, LEASH_TEXT_MAX, URL_DENIED_TEXT, row->url);
+	else
+		(void)snprintf(why, LEASH_TEXT_MAX, ARGV_DENIED_TEXT,
+		    row != NULL && row->command != NULL ? row->command : k->name);
 	return EXIT_CONFIG;
 }
 
@@ -218,12 +220,6 @@ startable_policy(struct startables *s, struct startable *k,
 	int status;
 
 	forget_policy(k);
-	if (is_remote(k)) {
-		*ret_reason = REASON_TRANSPORT_UNSUPPORTED;
-		(void)snprintf(
-		    why, LEASH_TEXT_MAX, "remote servers are not supported"); /* fits */
-		return EXIT_CONFIG;
-	}
 	if (p == NULL) {
 		*ret_reason = REASON_NO_POLICY;
 		return refuse_argv(k, why);

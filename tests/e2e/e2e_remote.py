@@ -1,0 +1,389 @@
+"""`remote URL`: a server over Streamable HTTP, in place of a local one."""
+import json
+import os
+import sys
+import threading
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
+from kit import *  # noqa: E402,F403
+import serve_kit  # noqa: E402
+from remote_server import Remote, TOOLS  # noqa: E402
+
+TOKEN = "tok-9f27c1d4e8b35a60-of-remote"
+USER = "    user nobody\n" if os.geteuid() == 0 else ""
+
+
+def body(mcp, more="", to=" to loopback", scheme="http", tools="tool allow *"):
+    return "%s    remote %s%s\n    %s\n%s" % (USER, mcp.url(scheme), to, tools, more)
+
+
+def session(mcp, more="", env=None, greet=True, **how):
+    s = kennel_run(body(mcp, more, **how), name="far", env=env)
+    if greet:
+        r = s.initialize()
+        check("result" in r, r)
+    return s
+
+
+def failed(s, tool, *parts, **arguments):
+    """The error of a call; the session goes on."""
+    r = s.call(tool, **arguments)
+    check("error" in r, tool, r)
+    for p in parts:
+        within(p, r["error"]["message"], tool)
+    equal(s.text("echo", text="after"), "after", tool)
+    return r["error"]["message"]
+
+
+@test("S2-04 S2-24 S3-05 S3-17 a remote server is initialized, listed and called like a local one, and left with DELETE")
+def whole():
+    mcp = Remote()
+    s = session(mcp)
+    names = [t["name"] for t in s.request("tools/list")["result"]["tools"]]
+    equal(sorted(names), sorted(TOOLS))
+    equal(s.text("echo", text="täg\n\"x\""), "täg\n\"x\"")
+    check(wait_for(lambda: mcp.of("GET")) is not None, "no stream")
+    s.close()
+    check(wait_for(lambda: mcp.of("DELETE")) is not None, "no DELETE")
+    first, second = mcp.seen[0][2], mcp.of("tools/list")[0][2]
+    check("Mcp-Session-Id" not in first and "MCP-Protocol-Version" not in first, first)
+    equal(second["MCP-Protocol-Version"], "2025-11-25")
+    equal(mcp.of("DELETE")[0][2]["Mcp-Session-Id"], second["Mcp-Session-Id"])
+    equal((second["Accept"], second["Content-Type"]), ("application/json, text/event-stream", "application/json"))
+    equal([h for h in second if h.lower() in ("cookie", "origin", "accept-encoding", "expect")], [])
+    mcp.close()
+
+
+@test("S3-19 S3-45 S3-51 a bearer token, an API key and headers are sent; a secret in a reply is redacted")
+def credentials():
+    for auth, name, value in (("auth bearer TOKEN", "Authorization", "Bearer " + TOKEN),
+                              ("auth api-key X-Api-Key TOKEN", "X-Api-Key", TOKEN)):
+        mcp = Remote()
+        s = session(mcp, "    secret TOKEN from env TOKEN\n    %s\n    header X-Team \"the platform\"\n" % auth,
+                    env={"TOKEN": TOKEN})
+        said = s.text("headers")
+        absent(TOKEN, said)
+        within("***", said)
+        equal(mcp.of("tools/call")[0][2][name], value)
+        equal(mcp.of("tools/call")[0][2]["X-Team"], "the platform")
+        absent(TOKEN, json.dumps(audit()))
+        s.close()
+        absent(TOKEN, s.stderr())
+        mcp.close()
+
+
+@test("a credential that cannot be a header is refused before anything is sent")
+def bad_credential():
+    mcp = Remote()
+    s = session(mcp, "    secret TOKEN from env TOKEN\n    auth bearer TOKEN\n", env={"TOKEN": "one two-three-four-five"},
+                greet=False)
+    r = s.initialize()
+    check("error" in r, r)
+    equal(mcp.seen, [])
+    mcp.close()
+
+
+@test("events in pieces, with BOM, comments and every line end, give the messages in their order")
+def events():
+    mcp = Remote()
+    s = session(mcp)
+    equal(s.text("events"), "second")
+    equal([m["params"]["data"] for m in s.lines if m.get("method") == "notifications/message"], ["first"])
+    mcp.close()
+
+
+@test("the stream of a session brings notifications, and begins again with Last-Event-ID")
+def stream():
+    mcp = Remote()
+    s = session(mcp)
+    equal(s.text("push"), "pushed")
+    check(wait_for(lambda: any(m.get("method") == "notifications/tools/list_changed" for m in s.lines) or
+                   s.lines.append(s.message()) is not None, 10) is not None, s.lines)
+    mcp.pushed.put(None)  # the server ends the stream
+    check(wait_for(lambda: len(mcp.of("GET")) > 1, 10) is not None, "the stream did not begin again")
+    equal(mcp.of("GET")[1][2].get("Last-Event-ID"), "p0")
+    mcp.close()
+
+
+@test("a server without a stream (405) is asked once")
+def no_stream():
+    mcp = Remote(stream=False)
+    s = session(mcp)
+    for _ in range(3):
+        s.text("echo")
+    equal(len(mcp.of("GET")), 1)
+    mcp.close()
+
+
+@test("a stream that ends before its response is resumed with Last-Event-ID; without an id, it is an error")
+def resume():
+    mcp = Remote()
+    s = session(mcp)
+    equal(s.text("resume"), "resumed")
+    equal([g[2]["Last-Event-ID"] for g in mcp.of("GET") if "Last-Event-ID" in g[2]], ["r-1"])
+    failed(s, "cut", "localhost:%d" % mcp.port)
+    mcp.close()
+
+
+@test("a session that the server ended (404) is begun again, and the call is sent in the new one")
+def renewed():
+    mcp = Remote()
+    s = session(mcp)
+    equal(s.text("forget"), "forgotten")
+    equal(s.text("echo", text="anew"), "anew")
+    equal(len(mcp.of("initialize")), 2)
+    equal(len(mcp.of("notifications/initialized")), 2)
+    check("Mcp-Session-Id" not in mcp.of("initialize")[1][2], "an old session in a new initialize")
+    check(mcp.of("tools/call")[-1][2]["Mcp-Session-Id"] != mcp.of("tools/call")[0][2]["Mcp-Session-Id"], "one session")
+    mcp.close()
+
+
+@test("what a server asks on the stream of a call is answered by the agent, in a POST of its own")
+def asked():
+    mcp = Remote()
+    s = session(mcp)
+    within("-32601", s.text("ask"))  # the policy denies roots: kennel answers
+    mcp.close()
+
+
+@test("a redirect within the origin is followed; to another host, port or scheme it is refused")
+def redirects():
+    mcp, other = Remote(), Remote()
+    s = session(mcp)
+    equal(s.text("moved"), "at /elsewhere/moved")
+    for to in (other.url(), "https://localhost:%d/mcp" % mcp.port, "http://127.0.0.1:%d/mcp" % mcp.port,
+               "http://user:pass@localhost:%d/mcp" % mcp.port, "//evil.example/", "file:///etc/passwd"):
+        failed(s, "other_host", "refused" if not to.startswith("file") else "", to=to)
+    failed(s, "other_host", "303", status=303, to="/mcp")
+    equal(other.seen, [])
+    mcp.close()
+    other.close()
+
+
+@test("hostile answers are errors of their call: HTML, no response, a wrong id, statuses, a huge head, a huge event")
+def hostile():
+    mcp = Remote()
+    s = session(mcp)
+    failed(s, "html", "without a response")
+    failed(s, "empty", "without a response")
+    failed(s, "wrong_id", "without a response")
+    failed(s, "crlf", "no JSON")
+    failed(s, "status", "status 500", status=500)
+    failed(s, "status", "`auth`", status=401)
+    failed(s, "flood_head", "head of a response")
+    failed(s, "oversize", "more than 16 MiB")
+    check(mcp.ended.wait(10), "the oversize answer was read to its end")
+    equal(s.text("twice"), "one")
+    equal(s.text("echo", text="two?"), "two?")
+    mcp.close()
+
+
+@test("an endless stream ends with the call's deadline, and one held open after the response at once")
+def endless():
+    mcp = Remote()
+    s = session(mcp, "    timeout call 1s\n")
+    r = s.call("endless")
+    check("error" in r, r)
+    check(mcp.ended.wait(10), "the endless stream is still open")
+    mcp.ended.clear()
+    equal(s.text("held"), "held")
+    check(mcp.ended.wait(10), "the held stream is still open")
+    check(wait_for(lambda: mcp.of("notifications/cancelled"), 5) is not None, "not cancelled")
+    mcp.close()
+
+
+@test("calls run side by side, and each gets its own answer")
+def parallel():
+    mcp = Remote()
+    s = session(mcp)
+    ids = {}
+    for k in range(100):
+        s.n += 1
+        ids[s.n] = str(k)
+        s.send({"jsonrpc": "2.0", "id": s.n, "method": "tools/call",
+                "params": {"name": "echo", "arguments": {"text": str(k)}}})
+    got = {}
+    while len(got) < len(ids):
+        m = s.message()
+        if m.get("id") in ids:
+            got[m["id"]] = m["result"]["content"][0]["text"]
+    equal(got, ids)
+    mcp.close()
+
+
+@test("unreachable: nothing listens, or 503 in place of initialize; error: 400")
+def unreachable():
+    mcp = Remote()
+    for down, part in ((503, "status 503"), (0, "unable to reach")):
+        mcp.down = down
+        if not down:
+            mcp.close()
+        s = session(mcp, greet=False)
+        r = s.initialize()
+        check("error" in r, r)
+        check(wait_for(lambda: part in stderr_of("far"), 5) is not None, stderr_of("far"))
+        s.close()
+    mcp = Remote()
+    mcp.down = 400
+    s = session(mcp, greet=False)
+    r = s.initialize()
+    within("status 400", r["error"]["message"])
+    mcp.close()
+
+
+def stderr_of(name):
+    """What the server's log of the last session has."""
+    r = run([KENNEL, "server", "log", name])
+    return r.stdout.decode(errors="replace")
+
+
+# ---- TLS -------------------------------------------------------------------------
+
+def certificate(name, host="localhost", days=1, signer=None, start=None):
+    """key and certificate; self-signed, or by another."""
+    key, crt, csr = ("%s/%s.%s" % (TMP, name, x) for x in ("key", "crt", "csr"))
+    run(["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", key])
+    extra = ["-addext", "subjectAltName=DNS:%s" % host] if signer else []
+    subject = ["-subj", "/CN=%s" % name]
+    if signer is None:
+        r = run(["openssl", "req", "-x509", "-new", "-key", key, "-out", crt, "-days", str(days)] + subject)
+    else:
+        run(["openssl", "req", "-new", "-key", key, "-out", csr] + subject + extra)
+        when = ["-not_before", start[0], "-not_after", start[1]] if start else ["-days", str(days)]
+        r = run(["openssl", "x509", "-req", "-in", csr, "-out", crt, "-CA", signer[1], "-CAkey", signer[0],
+                 "-CAcreateserial", "-copy_extensions", "copyall"] + when)
+    check(r.returncode == 0, r.stderr)
+    os.chmod(crt, 0o644)
+    return key, crt
+
+
+def expired(name, signer):
+    """openssl 3.0 signs for a span of days only: a negative one ends before it begins."""
+    return certificate(name, signer=signer, days=-1)
+
+
+@test("TLS: the certificates of `ca` are trusted, and nothing else: wrong name, expired, self-signed, the system's")
+def tls():
+    ca = certificate("ca")
+    good = certificate("good", signer=ca)
+    cases = [(good, True), (certificate("wrong", host="other.example", signer=ca), False), (expired("old", ca), False),
+             (certificate("self"), False)]
+    for pair, works in cases:
+        mcp = Remote(tls=pair[::-1])
+        s = session(mcp, to=" to loopback ca %s" % ca[1], scheme="https", greet=False)
+        r = s.initialize()
+        equal("result" in r, works, pair[1])
+        if works:
+            equal(s.text("echo", text="over TLS"), "over TLS")
+        else:
+            check(wait_for(lambda: "unable to reach" in stderr_of("far"), 5) is not None, stderr_of("far"))
+            equal(mcp.seen, [])
+        s.close()
+        mcp.close()
+    mcp = Remote(tls=good[::-1])
+    s = session(mcp, scheme="https", greet=False)  # the certificates of the system
+    check("error" in s.initialize(), "a private authority was trusted")
+    mcp.close()
+
+
+# ---- kennel's own part --------------------------------------------------------------
+
+@test("tools that the policy does not allow are neither listed nor sent, and each call is in the log")
+def gates():
+    mcp = Remote()
+    s = session(mcp, tools="tool allow echo", more="    tool deny headers because \"no\"\n")
+    equal([t["name"] for t in s.request("tools/list")["result"]["tools"]], ["echo"])
+    within("no", json.dumps(s.call("headers")))
+    equal(s.text("echo"), "echo")
+    equal([c[3]["params"]["name"] for c in mcp.of("tools/call")], ["echo"])
+    check(audited("\"echo\"", "allow"), "no record of the call")
+    check(audited("libexec/kennel/kennel-remote", "start"), "no record of the start")
+    check(audited("localhost", str(mcp.port), "open"), "no record of the connection")
+    s.close()
+    mcp.close()
+
+
+@test("its cell reaches the host of the URL and no other, and starts no program")
+def cell():
+    mcp = Remote()
+    p = policy(body(mcp), "far")
+    for request, verdict in (("net localhost:%d" % mcp.port, "allow"), ("net localhost:%d" % (mcp.port + 1), "deny"),
+                             ("net example.com:443", "deny"), ("exec /bin/sh", "deny")):
+        r = run([KENNEL, "policy", "explain", p, "far"] + request.split())
+        within(verdict, r.stdout.decode().splitlines()[0], request)
+    mcp.close()
+
+
+@test("kennel serve finds and calls the tools of a remote server beside those of a local one")
+def hub():
+    mcp = Remote()
+    h = serve_kit.Hub("server far {\n%s}\n" % body(mcp), serve_kit.server("near"))
+    check(wait_for(lambda: any(t["name"] == "far.echo" for t in
+                               h.structured("tool_search", query="echo", limit=100)["tools"]), 10) is not None, "not found")
+    equal(h.said("far.echo", text="through the hub"), "through the hub")
+    equal(h.query("far", "echo")["result"]["content"][0]["text"], "echo")
+    h.close()
+    mcp.close()
+
+
+@test("kennel serve: a server that nothing answers for is unreachable, and works once it is there", seconds=90)
+def hub_unreachable():
+    mcp = Remote()
+    mcp.down = 503
+    h = serve_kit.Hub("server far {\n%s}\n" % body(mcp))
+    r = h.do("far.echo")
+    check("error" in r or r["result"].get("isError"), r)
+
+    def state():
+        rows = [x for p in json.loads(run([KENNEL, "ps", "--json"]).stdout) if p["pid"] == h.p.pid for x in p["servers"]]
+        return [(x["status"], x["discovery_status"]) for x in rows]
+    check(wait_for(lambda: state() == [("error", "unreachable")], 5) is not None, state())
+    mcp.down = 0
+    check(wait_for(lambda: "result" in (r := h.do("far.echo")) and not r["result"].get("isError"), 30) is not None, "still down")
+    check(wait_for(lambda: state() == [("connected", "connected")], 5) is not None, state())
+    h.close()
+    mcp.close()
+
+
+@test("S3-18 C38 a row with a URL starts only with the URL of its policy; the policy's own row shows it")
+def rows():
+    os.makedirs(HOME + "/policies", exist_ok=True)
+    mcp = Remote()
+    path = HOME + "/policies/far.kennel"
+    with open(path, "w") as f:
+        f.write("server far {\n%s}\n" % body(mcp))
+
+    def row(name):
+        got = [r for r in json.loads(run([KENNEL, "server", "list", "--json"]).stdout) if r["name"] == name]
+        return [(r["transport"], r["url"], r["command"], r["reason"]) for r in got]
+    equal(row("far"), [("http", mcp.url(), None, None)])
+    for url, reason in ((mcp.url(), None), (mcp.url(path="/other"), "argv-not-granted")):
+        r = run([KENNEL, "server", "add", "far", "--url", url])
+        check(r.returncode == 0, r.stderr)
+        equal(row("far"), [("http", url, None, reason)])
+        h = serve_kit.Hub(command=[KENNEL, "serve"])
+        got = h.query("far", "echo")
+        equal(got["state"], "denied" if reason else "ok", got)
+        if reason:
+            within("is not the URL of the policy", got["detail"])
+        h.close()
+    run([KENNEL, "server", "remove", "far"])
+    os.unlink(path)
+    mcp.close()
+
+
+@test("sessions one after the other, each with its own session of the server's", seconds=120)
+def sessions():
+    mcp = Remote()
+    n = int(os.environ.get("KENNEL_REMOTE_SESSIONS", "20"))
+    for k in range(n):
+        s = session(mcp)
+        equal(s.text("echo", text=str(k)), str(k))
+        s.close()
+    check(wait_for(lambda: len(mcp.of("DELETE")) == n, 10) is not None, len(mcp.of("DELETE")))
+    equal(mcp.sessions, set())
+    mcp.close()
+
+
+if __name__ == "__main__":
+    main()
