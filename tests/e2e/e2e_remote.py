@@ -372,6 +372,42 @@ def rows():
     mcp.close()
 
 
+# ---- 2026-07-28 ------------------------------------------------------------------------
+
+def modern_call(s, tool, rid, **arguments):
+    s.send({"jsonrpc": "2.0", "id": rid, "method": "tools/call", "params": {"name": tool, "arguments": arguments, "_meta": {
+        serve_kit.META + "protocolVersion": "2026-07-28", serve_kit.META + "clientCapabilities": {}}}})
+
+
+@test("2026-07-28: each request has its version, method and name as headers, and there is no session, stream or DELETE")
+def modern():
+    mcp = Remote(modern=True)
+    s = session(mcp, "    timeout call 1s\n", greet=False)
+    for rid, tool in ((1, "echo"), (2, "größe"), (3, "events")):
+        modern_call(s, tool, rid, text="x")
+        check("result" in s.wait(rid), tool)
+    modern_call(s, "endless", 4)
+    check("error" in s.wait(4), "the deadline")
+    check(mcp.ended.wait(10), "the stream of a cancelled request is open")
+    s.close()
+    calls = [c[2] for c in mcp.of("tools/call")]
+    equal([c["Mcp-Name"] for c in calls], ["echo", "=?base64?Z3LDtsOfZQ==?=", "events", "endless"])
+    equal({(c["MCP-Protocol-Version"], c["Mcp-Method"], c.get("Mcp-Session-Id")) for c in calls}, {("2026-07-28", "tools/call", None)})
+    equal([(x[0], (x[3] or {}).get("method")) for x in mcp.seen if x[0] != "POST" or "cancelled" in x[3].get("method", "")], [])
+    mcp.close()
+
+
+@test("kennel serve: a server that knows 2026-07-28 only is found out and called, also by a legacy agent", seconds=90)
+def hub_modern():
+    for modern in (False, True):
+        mcp = Remote(modern=True)
+        h = serve_kit.Hub("server far {\n%s}\n" % body(mcp), modern=modern)
+        equal(h.said("far.echo", text="either"), "either")
+        equal(mcp.of("tools/call")[0][2]["MCP-Protocol-Version"], "2026-07-28")
+        h.close()
+        mcp.close()
+
+
 @test("sessions one after the other, each with its own session of the server's", seconds=120)
 def sessions():
     mcp = Remote()

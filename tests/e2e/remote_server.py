@@ -8,7 +8,7 @@ import time
 
 META = "io.modelcontextprotocol/protocolVersion"
 TOOLS = ("echo", "headers", "events", "cut", "resume", "endless", "oversize", "flood_head", "html", "status", "other_host",
-         "moved", "forget", "push", "wrong_id", "held", "empty", "crlf", "twice", "ask")
+         "moved", "forget", "push", "wrong_id", "held", "empty", "crlf", "twice", "ask", "größe")
 
 
 def text(i, value):
@@ -132,6 +132,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def tool_echo(self, i, a, mcp):
         self.json(text(i, a.get("text", "echo")))
+
+    tool_größe = tool_echo
 
     def tool_headers(self, i, a, mcp):
         self.json(text(i, json.dumps(dict(self.headers))))
