@@ -344,6 +344,7 @@ REMOTE = \
 	leash/remote/response_head.o \
 	leash/remote/session.o \
 	leash/remote/sse.o \
+	leash/remote/tool_headers.o \
 	shim/base/buf.o \
 	shim/base/hex.o \
 	shim/base/log.o \

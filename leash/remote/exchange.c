@@ -95,6 +95,8 @@ emit(struct exchange *x, char *text, size_t len)
 		r->version[strspn(r->version, "0123456789-.abcdefghijklmnopqrstuvwxyz")] =
 		    '\0';
 	}
+	if (response)
+		tool_headers_keep(r, &x->message, text, len);
 	if (response || (m.batch && x->message.batch))
 		x->answered = r->served = true;
 	if (!(response && x->internal))
@@ -371,8 +373,10 @@ exchange_send(struct exchange *x)
 	x->head = (struct response_head){.status = 0};
 	buf_clear(&x->json);
 	sse_restart(&x->sse);
-	if (request_headers(x, &headers) < 0)
-		die("out of memory");
+	if (request_headers(x, &headers) < 0) {
+		exchange_fail(x, "the headers of this request are too large");
+		return;
+	}
 	q.header = headers.line;
 	q.header_n = headers.n;
 	if (http_start(r->http, &q, &events, x, &x->call) < 0)

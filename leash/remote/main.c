@@ -246,5 +246,6 @@ main(int argc, char **argv)
 	free(r.exchange);
 	buf_free(&r.init);
 	buf_free(&r.initialized);
+	buf_free(&r.lists);
 	return r.status;
 }

@@ -153,11 +153,8 @@ value_end(const char *p, const char *end)
 	return p;
 }
 
-typedef void member_fn(void *arg, struct slice key, struct slice value);
-
-/* Calls fn with the members of an object.  0 or -EBADMSG. */
-static int
-members(struct slice object, member_fn *fn, void *arg)
+int
+slice_members(struct slice object, member_fn *fn, void *arg)
 {
 	const char *p = object.at, *end = p + object.len, *after;
 	struct slice key, value;
@@ -185,8 +182,49 @@ members(struct slice object, member_fn *fn, void *arg)
 	return p < end && *p == '}' ? 0 : -EBADMSG;
 }
 
-static struct slice
-text_of(struct slice value)
+int
+slice_items(struct slice array, member_fn *fn, void *arg)
+{
+	const char *p = array.at, *end = p + array.len, *after;
+
+	if (array.len < 2 || *p != '[')
+		return -EBADMSG;
+	for (p = blanks(p + 1, end); p < end && *p != ']'; p = blanks(p, end)) {
+		after = value_end(p, end);
+		if (after == NULL || after == p)
+			return -EBADMSG;
+		fn(arg, (struct slice){NULL, 0}, (struct slice){p, (size_t)(after - p)});
+		p = blanks(after, end);
+		if (p < end && *p == ',')
+			p++;
+	}
+	return p < end ? 0 : -EBADMSG;
+}
+
+struct wanted {
+	struct slice key, value;
+};
+
+static void
+compare_key(void *arg, struct slice key, struct slice value)
+{
+	struct wanted *w = arg;
+
+	if (slice_same(key, w->key))
+		w->value = value;
+}
+
+struct slice
+slice_member(struct slice object, struct slice key)
+{
+	struct wanted w = {.key = key};
+
+	(void)slice_members(object, compare_key, &w); /* no object has no member */
+	return w.value;
+}
+
+struct slice
+slice_text(struct slice value)
 {
 	if (value.len < 2 || value.at[0] != '"')
 		return (struct slice){NULL, 0};
@@ -201,7 +239,7 @@ meta_member(void *arg, struct slice key, struct slice value)
 	struct message *m = arg;
 
 	if (slice_is(key, "io.modelcontextprotocol/protocolVersion"))
-		m->version = text_of(value);
+		m->version = slice_text(value);
 }
 
 static void
@@ -216,12 +254,16 @@ params_member(void *arg, struct slice key, struct slice value)
 	struct message *m = arg;
 
 	if (slice_is(key, "_meta"))
-		(void)members(value, meta_member, m); /* no object: no version */
+		(void)slice_members(value, meta_member, m); /* no object: no version */
 	if (slice_is(key, "requestId"))
 		m->request = value;
+	if (slice_is(key, "cursor"))
+		m->cursor = value;
+	if (slice_is(key, "arguments"))
+		m->arguments = value;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (slice_is(m->method, names[i].method) && slice_is(key, names[i].key))
-			m->name = text_of(value);
+			m->name = slice_text(value);
 }
 
 static void
@@ -230,7 +272,7 @@ result_member(void *arg, struct slice key, struct slice value)
 	struct message *m = arg;
 
 	if (slice_is(key, "protocolVersion"))
-		m->settled = text_of(value);
+		m->settled = slice_text(value);
 }
 
 struct parts {
@@ -246,7 +288,7 @@ top_member(void *arg, struct slice key, struct slice value)
 	if (slice_is(key, "id") && !slice_is(value, "null"))
 		p->m->id = value;
 	else if (slice_is(key, "method"))
-		p->m->method = text_of(value);
+		p->m->method = slice_text(value);
 	else if (slice_is(key, "params"))
 		p->params = value;
 	else if (slice_is(key, "result"))
@@ -270,13 +312,14 @@ message_read(const char *text, size_t len, struct message *ret)
 		return -EBADMSG;
 	m.batch = *p == '[';
 	if (!m.batch) {
-		r = members((struct slice){p, (size_t)(after - p)}, top_member, &parts);
+		r = slice_members(
+		    (struct slice){p, (size_t)(after - p)}, top_member, &parts);
 		if (r < 0)
 			return r;
 		if (parts.params.len > 0) /* an array has none of these members */
-			(void)members(parts.params, params_member, &m);
+			(void)slice_members(parts.params, params_member, &m);
 		if (parts.result.len > 0)
-			(void)members(parts.result, result_member, &m);
+			(void)slice_members(parts.result, result_member, &m);
 	}
 	*ret = m;
 	return 0;

@@ -5,6 +5,7 @@
  *	session.c		what a message of the agent becomes
  *	exchange.c		one message and its answer: streams, redirects, repetitions
  *	request_headers.c	the headers of a request
+ *	tool_headers.c		arguments of a call that are headers, too
  *	http.c			libcurl
  *	response_head.c sse.c message.c		what the server sent
  */
@@ -75,6 +76,7 @@ struct remote {
 	char session[SESSION_MAX + 1]; /* "": none */
 	char version[VERSION_CAP];     /* as `initialize` settled it; "": not yet */
 	struct buf init, initialized;  /* both messages, for a new session */
+	struct buf lists;              /* of tools that have headers (tool_headers.c) */
 	bool modern;                   /* the last request was of 2026-07-28 */
 	bool served;                   /* the server has answered a request */
 	bool ended;                    /* stdin */
@@ -111,8 +113,17 @@ struct header_list {
 	struct buf text; /* of the lines made here */
 };
 
-/* 0 or -ENOMEM; free text. */
+/* 0, -EMSGSIZE or -ENOMEM; free text if it is 0. */
 int request_headers(const struct exchange *, struct header_list *ret);
+
+/* ---- tool_headers.c ---- */
+
+/* Keeps a list of tools that came as the response to this request. */
+void tool_headers_keep(
+    struct remote *, const struct message *request, const char *, size_t);
+/* Calls fn with the header and the value (JSON) of each marked argument of a call. */
+typedef void tool_header_fn(void *arg, const char *name, struct slice value);
+void tool_headers(const struct exchange *, tool_header_fn *, void *arg);
 
 /* ---- main.c ---- */
 

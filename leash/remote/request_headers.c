@@ -17,7 +17,7 @@ static int
 header_begin(struct header_list *l, struct made *m, const char *name)
 {
 	if (m->n == HEADERS_MAX)
-		return -ENOMEM;
+		return -EMSGSIZE;
 	m->at[m->n++] = l->text.len;
 	return buf_printf(&l->text, "%s: ", name);
 }
@@ -94,17 +94,41 @@ header_value(struct header_list *l, struct made *m, const char *name, struct sli
 	return r == 0 ? buf_putc(&l->text, '\0') : r;
 }
 
+struct params {
+	struct header_list *list;
+	struct made *made;
+	int error;
+};
+
+/* A marked argument: a string, a number, true or false; null has no header. */
+static void
+param(void *arg, const char *name, struct slice value)
+{
+	struct params *p = arg;
+	struct slice text = slice_text(value);
+
+	if (p->error != 0)
+		return;
+	if (text.len == 0 && (value.at[0] == '"' || value.at[0] == '{' ||
+				 value.at[0] == '[' || slice_is(value, "null")))
+		return;
+	p->error = header_value(p->list, p->made, name, text.len > 0 ? text : value);
+}
+
 /* 2026-07-28: each request says what it is; there is no session. */
 static int
 modern(const struct exchange *x, struct header_list *l, struct made *m)
 {
+	struct params params = {.list = l, .made = m};
 	int r = header_value(l, m, "MCP-Protocol-Version", x->message.version);
 
 	if (r == 0)
 		r = header_value(l, m, "Mcp-Method", x->message.method);
 	if (r == 0)
 		r = header_value(l, m, "Mcp-Name", x->message.name);
-	return r;
+	if (r == 0)
+		tool_headers(x, param, &params);
+	return r == 0 ? params.error : r;
 }
 
 static int

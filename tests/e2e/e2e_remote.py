@@ -397,6 +397,24 @@ def modern():
     mcp.close()
 
 
+@test("2026-07-28: arguments that the schema marks with x-mcp-header are headers, too, and cannot begin another header")
+def marked():
+    mcp = Remote(modern=True)
+    s = session(mcp, greet=False)
+    s.send({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": {
+        serve_kit.META + "protocolVersion": "2026-07-28", serve_kit.META + "clientCapabilities": {}}}})
+    check("result" in s.wait(1), "tools/list")
+    modern_call(s, "headers", 2, region="eu\r\nX-Evil: 1", n=42, yes=True, none=None, bad="b", plain="p", **{"in": {"deep": "d"}})
+    check("result" in s.wait(2), "headers")
+    modern_call(s, "echo", 3, region="not of this tool")
+    check("result" in s.wait(3), "echo")
+    first, second = ({k: v for k, v in c[2].items() if k.startswith(("Mcp-Param", "X-"))} for c in mcp.of("tools/call"))
+    equal(first, {"Mcp-Param-Region": "=?base64?ZXUNClgtRXZpbDogMQ==?=", "Mcp-Param-Count": "42", "Mcp-Param-Yes": "true",
+                  "Mcp-Param-Deep": "d"})
+    equal(second, {})
+    mcp.close()
+
+
 @test("kennel serve: a server that knows 2026-07-28 only is found out and called, also by a legacy agent", seconds=90)
 def hub_modern():
     for modern in (False, True):

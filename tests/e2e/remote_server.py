@@ -11,6 +11,13 @@ TOOLS = ("echo", "headers", "events", "cut", "resume", "endless", "oversize", "f
          "moved", "forget", "push", "wrong_id", "held", "empty", "crlf", "twice", "ask", "größe")
 
 
+MARKED = {"type": "object", "properties": {
+    "region": {"type": "string", "x-mcp-header": "Region"}, "n": {"type": "integer", "x-mcp-header": "Count"},
+    "yes": {"type": "boolean", "x-mcp-header": "Yes"}, "none": {"type": "string", "x-mcp-header": "None"},
+    "in": {"type": "object", "properties": {"deep": {"type": "string", "x-mcp-header": "Deep"}}},
+    "bad": {"type": "string", "x-mcp-header": "A: b\r\nX-Evil"}, "plain": {"type": "string"}}}
+
+
 def text(i, value):
     return {"jsonrpc": "2.0", "id": i, "result": {"content": [{"type": "text", "text": value}],
                                                   "resultType": "complete"}}
@@ -114,7 +121,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def answer(self, m, mcp):
         i, method = m["id"], m["method"]
         if method == "tools/list":
-            tools = [{"name": t, "description": t, "inputSchema": {"type": "object"}} for t in TOOLS]
+            tools = [{"name": t, "description": t, "inputSchema": MARKED if t == "headers" else {"type": "object"}} for t in TOOLS]
             self.json({"jsonrpc": "2.0", "id": i, "result": {"tools": tools, "resultType": "complete", "ttlMs": 0,
                                                              "cacheScope": "private"}})
         elif method == "server/discover":
