@@ -377,6 +377,17 @@ class Mcp:
                            env=environment(env), cwd="/", bufsize=0, start_new_session=True)
             self.r, self.w = self.p.stdout.fileno(), self.p.stdin.fileno()
 
+    def _write(self, data):
+        """As much as fits now: who blocks here does not read what the other side waits to be rid of."""
+        blocking = os.get_blocking(self.w)
+        os.set_blocking(self.w, False)
+        try:
+            return os.write(self.w, data)
+        except BlockingIOError:
+            return 0
+        finally:
+            os.set_blocking(self.w, blocking)
+
     def send_bytes(self, data):
         view = memoryview(data)
         while view:
@@ -384,7 +395,7 @@ class Mcp:
             if r:
                 self._more()
             if w:
-                view = view[os.write(self.w, view[:65536]):]
+                view = view[self._write(view[:65536]):]
             check(r or w, "nothing moves")
 
     def send(self, obj):
