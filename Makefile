@@ -924,6 +924,7 @@ UNIT_health	= $(UNIT_frame)
 UNIT_result_meta	= $(UNIT_frame)
 UNIT_backoff	= $(BASE_SMALL) supervisor/base/backoff.o
 UNIT_item_index	= supervisor/serve/item_index.o
+UNIT_starter	= supervisor/launch/starter.o $(BASE) shim/base/close_others.o
 UNIT_parked	= supervisor/serve/parked.o $(UNIT_frame)
 UNIT_hub_wire = \
 	$(BASE_SMALL) \
@@ -1294,6 +1295,7 @@ UNITS = \
 	shim \
 	signature \
 	sources \
+	starter \
 	subid \
 	terminal \
 	tool_name \

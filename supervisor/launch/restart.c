@@ -145,7 +145,7 @@ on_starter(struct loop *loop, int fd, short revents, void *arg)
 	struct restart *r = arg;
 	char why[LEASH_TEXT_MAX];
 	bool asks = false;
-	int channel = starter_take(fd, &asks, why);
+	int channel = starter_take(fd, r->asked, &asks, why);
 
 	if (channel == -EAGAIN)
 		return;
@@ -172,7 +172,7 @@ restart_need(struct restart *r, char *text, size_t cap)
 		return false;
 	}
 	r->slot = loop_add(r->loop, r->o->starter, POLLIN, on_starter, r);
-	if (r->slot < 0 || starter_ask(r->o->starter) < 0) {
+	if (r->slot < 0 || starter_ask(r->o->starter, ++r->asked) < 0) {
 		loop_remove(r->loop, r->slot);
 		r->slot = -1;
 		(void)snprintf(text, cap,

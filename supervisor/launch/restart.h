@@ -29,6 +29,7 @@ struct restart { /* the first six are the caller's */
 	uint64_t healthy_at; /* loop_now() of the last start */
 	bool open;           /* there is no process, and one may be started */
 	bool under_way;
+	uint32_t asked; /* starts, of the starter: the number of the last one */
 	int slot, timer;
 };
 

@@ -11,25 +11,33 @@
 #define KENNEL_SUPERVISOR_LAUNCH_STARTER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "leash/leash.h"
 
 enum starter_message {
-	STARTER_START = 2, /* no fields */
+	STARTER_START = 2, /* u32 number */
 	STARTER_STARTED =
-	    3, /* u32 asks, str why; a descriptor; none: it failed, and why */
+	    3, /* u32 the same, u32 asks, str why; a descriptor; none: it failed, and
+		* why */
 };
+
+/* A session that is taken over may ask without end: beyond this it gets refusals. Its own
+ * backoff allows fewer. */
+#define STARTER_STARTS_MAX 10
+#define STARTER_STARTS_MS  60000
 
 struct opened;
 
 /* Forks it for the server of this session: 0 or -errno. It ends when opened->starter is
  * closed, after its last leash has ended. */
 int starter_fork(struct opened *, const char *file);
-/* 0 or -errno. */
-int starter_ask(int starter);
-/* The answer, when the socket is readable. Returns a channel (the caller's), or -errno and
- * why. ret_asks: the start may need a person's approval. */
-int starter_take(int starter, bool *ret_asks, char why[LEASH_TEXT_MAX]);
+/* number: of this request, another one each time. 0 or -errno. */
+int starter_ask(int starter, uint32_t number);
+/* The answer to this request, when the socket is readable. Returns a channel (the caller's),
+ * or -errno and why; -EAGAIN: it has not come; one to an earlier request is dropped, with
+ * its leash. ret_asks: the start may need a person's approval. */
+int starter_take(int starter, uint32_t number, bool *ret_asks, char why[LEASH_TEXT_MAX]);
 /* Ends it, and waits until it has. Call it when the leash's channel is closed. */
 void starter_end(struct opened *);
 
