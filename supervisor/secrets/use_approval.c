@@ -26,8 +26,8 @@ closed_find(const struct secrets_approvals *a, const char *path)
 	return i;
 }
 
-static bool
-is_closed(const struct secrets_approvals *a, const char *path)
+bool
+secrets_path_closed(const struct secrets_approvals *a, const char *path)
 {
 	return a->closed_n == CLOSED_MAX || closed_find(a, path) < a->closed_n;
 }
@@ -35,7 +35,7 @@ is_closed(const struct secrets_approvals *a, const char *path)
 static void
 close_path(struct secrets_approvals *a, const char *path)
 {
-	if (!is_closed(a, path))
+	if (!secrets_path_closed(a, path))
 		(void)snprintf(a->closed[a->closed_n++], sizeof(a->closed[0]), "%s",
 		    path); /* fits: a path */
 }
@@ -122,7 +122,7 @@ use_read(struct secrets_approvals *all, const struct metas *m, struct asked *u,
 			approve = u->holder[i].approve;
 	u->each = approve == META_PER_CALL;
 	u->held = !u->each && grants_hold(&all->grants, u->path, &u->shown, loop_now());
-	if (approve != META_NEVER && !is_closed(all, u->path))
+	if (approve != META_NEVER && !secrets_path_closed(all, u->path))
 		return true;
 	fail_path(a,
 	    approve == META_NEVER ? SECRETS_APPROVAL_NOT_REQUIRED : SECRETS_DENIED,

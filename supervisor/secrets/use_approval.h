@@ -69,6 +69,8 @@ void secrets_approvals_recorded(struct secrets_approvals *);
 void secrets_approvals_epoch(struct secrets_approvals *, uint64_t epoch);
 /* The manifests are these now: what a person found changed is asked again. */
 void secrets_approvals_reread(struct secrets_approvals *, const struct secrets_context *);
+/* A person has refused its use in this session, and has not reopened it. */
+bool secrets_path_closed(const struct secrets_approvals *, const char *path);
 /* Callback of the approval socket. */
 approve_reopen_fn secrets_approvals_reopen;
 

@@ -31,6 +31,7 @@
 #define HUB_CALLS_MAX    4096 /* requests under way in all */
 #define SERVER_CALLS_MAX 256  /* of one server */
 #define ASKING_MAX       256  /* requests of servers at the agent */
+#define APPROVALS_MAX    64   /* starts that ask a person, in all */
 #define SERVER_ASKING    32   /* of one server */
 #define LIST_PAGE        100  /* items of a page */
 #define LATEST_LEGACY    "2025-11-25"
@@ -377,6 +378,8 @@ bool servers_listed(struct hub *);
 struct downstream *server_need(struct server *, char why[HUB_TEXT_MAX]);
 /* The same for one call: a process of its own. */
 struct downstream *server_once(struct server *, char why[HUB_TEXT_MAX]);
+/* False and why: a start would ask a person about its secrets, and must not. */
+bool server_may_ask(const struct server *, char why[HUB_TEXT_MAX]);
 /* Its process ended. answered: it had served. */
 void server_ended(struct server *, const char *why, bool served);
 /* Forgets why it ended: the next call starts it. */

@@ -212,9 +212,17 @@ static void
 start(struct hub *h, struct incoming *in, struct server *s, const char *tool,
     struct json arguments, uint64_t seconds)
 {
+	char why[HUB_TEXT_MAX], detail[DETAIL_MAX];
 	struct downstream *d;
 	struct route *route;
 
+	if (!server_may_ask(s, why)) {
+		if (lacks_secret(why))
+			put_credential(why, detail, sizeof(detail));
+		reply_state(h, in, s->name, tool, lacks_secret(why) ? "skipped" : "error",
+		    lacks_secret(why) ? detail : why);
+		return;
+	}
 	if (downstream_new(s, USE_ONCE, &d) < 0) {
 		reply_state(h, in, s->name, tool, "error", "unable to start a process");
 		return;

@@ -184,6 +184,21 @@ secrets_put_grants(struct server *s, struct wire_out *out)
 	}
 }
 
+const struct sealed_secret *
+secrets_closed(const struct server *s)
+{
+	for (uint32_t i = 0; i < s->sealed->secrets.n; i++) {
+		const struct sealed_secret *row =
+		    &s->policy.secret[s->sealed->secrets.first + i];
+
+		if (row->source == SOURCE_VAULT &&
+		    secrets_path_closed(
+			s->hub->secrets->approvals, policy_str(&s->policy, row->ref)))
+			return row;
+	}
+	return NULL;
+}
+
 void
 secrets_recorded(struct hub *h)
 {

@@ -11,6 +11,7 @@
 
 struct hub;
 struct incoming;
+struct sealed_secret;
 struct server;
 struct wire_in;
 struct wire_out;
@@ -33,6 +34,8 @@ void secrets_put_grants(struct server *, struct wire_out *);
 bool secrets_lacking(const struct server *);
 /* The same, and the call is answered with that. False: it is not. */
 bool secrets_refused(struct hub *, const struct incoming *, const struct server *);
+/* A secret of it whose use a person has refused in this session; NULL: none. */
+const struct sealed_secret *secrets_closed(const struct server *);
 /* The member of _meta with the version of the protocol; NULL: the tools are denied. */
 const char *secrets_meta(const struct hub *);
 

@@ -128,6 +128,22 @@ def per_call():
     equal(len(set(ids)), 3)
 
 
+@test("per-call: a path that a person has refused is not asked about by a start either, until a person reopens it")
+def per_call_closed():
+    s = Session("secret %s {\n    approve per-call\n}\n" % PATH, servers=[
+        server("one", more="    secret GH from vault %s\n" % PATH)])
+    rid = s.ask()
+    s.answer("deny")
+    s.settled(rid, "denied")
+    within("kennel approve reopen " + PATH, s.h.do("one.echo", {"text": "x"}, LONG)["result"]["content"][0]["text"])
+    got = s.h.query("one", "echo")
+    equal(got["state"], "skipped")
+    within("credential GH unavailable: (%s): a person refused" % PATH, got["detail"])
+    equal(s.questions(), [])
+    equal(s.approve("reopen", PATH)[0], 0)
+    s.asks("deny")
+
+
 @test("S1-67 S1-87 C4 what is used without asking needs no approval; the policy's own approve counts; unknown paths are not found")
 def not_required():
     free = "secret %s {\n}\n" % PATH

@@ -115,6 +115,24 @@ def pinned():
     equal((got, pending()), ({"resourceSubscriptions": []}, []), "no process is there to listen to")
 
 
+@test("64 calls at most wait for a person at once, in all; the next is refused until one of them has an answer", 240)
+def many():
+    h = Hub(server("two", ALL, secret()))
+    rid = h.post_call("two.pid")  # the lists of the other one
+    answer("allow")
+    answer("allow")
+    check("result" in answered(h, rid), rid)
+    rids = [h.post_call("two.pid") for _ in range(66)]
+    late = sorted(outcome(answered(h, r)) for r in rids[64:])
+    for text in late:
+        within("64 calls wait for a person already", text)
+    check(wait_for(lambda: len(pending() or []) == 64, LONG) is not None, len(pending() or []))
+    h.notify("notifications/cancelled", {"requestId": rids[0]})
+    check(wait_for(lambda: len(pending() or []) == 63, LONG) is not None, len(pending() or []))
+    h.post_call("two.pid")
+    check(wait_for(lambda: len(pending() or []) == 64, LONG) is not None, len(pending() or []))
+
+
 @test("a call that is cancelled, and an agent that leaves, take their question back", 120)
 def taken_back():
     h = Hub(server("one", ALL, secret()))
