@@ -553,6 +553,8 @@ void prefix_id(
 /* The server that has this task, and runs, and the task's id there, in text. */
 bool tasks_find(struct hub *, struct json id, char text[TASK_MAX], struct forward *ret);
 void tasks_rename(struct edits *, struct json object, const struct task_texts *);
+/* The opposite, for what the agent answers in the course of a task of this server. */
+void tasks_unname(struct edits *, const struct task_texts *, struct json object);
 void tasks_next_page(struct edits *, struct hub *, const struct server *,
     struct json result, struct task_texts *);
 const char *tasks_capability(struct hub *);

@@ -285,12 +285,15 @@ agent_answer(struct hub *h, const struct incoming *in)
 {
 	struct asking *a = asking_find(h, in->m.top[TOP_ID]);
 	struct edits e = {.n = 0};
+	struct task_texts texts;
 
 	if (a == NULL)
 		return;
 	if (bridge_answer(h, a, in))
 		return;
 	edit_put(&e, in->m.top[TOP_ID].at, in->m.top[TOP_ID].len, a->id, a->id_len);
+	texts_of(a->down->server, &texts);
+	tasks_unname(&e, &texts, in->m.top[TOP_RESULT]);
 	buf_clear(&h->body);
 	if (edit_apply(&e, in->line, in->len, &h->body) < 0)
 		h->error = -ENOMEM;

@@ -51,6 +51,18 @@ tasks_rename(struct edits *e, struct json object, const struct task_texts *t)
 }
 
 void
+tasks_unname(struct edits *e, const struct task_texts *t, struct json object)
+{
+	struct json meta, task, id;
+	size_t n = strlen(t->prefix);
+
+	if (object.type == JSON_IS_OBJECT && json_get(object, "_meta", &meta) == 0 &&
+	    json_get(meta, RELATED, &task) == 0 && json_get(task, "taskId", &id) == 0 &&
+	    id.type == JSON_IS_STRING && id.len > n && memcmp(id.at, t->prefix, n) == 0)
+		edit_put(e, id.at, n, "\"", 1);
+}
+
+void
 task_status(struct hub *h, const struct notice *n)
 {
 	struct task_texts texts;

@@ -484,6 +484,19 @@ def task_ids():
     equal(h.ask("tasks/list", {"cursor": "x"})["error"]["code"], -32602)
 
 
+@test("tasks: a question in the course of a task names it; what the agent answers names it as the server does")
+def task_questions():
+    related = META + "related-task"
+    h = Hub(server("one"), capabilities={"elicitation": {}})
+    for answered, wanted in (("one.t.1", "t.1"), ("t.1", "t.1"), ("two.t.1", "two.t.1")):
+        a = h.post_call("one.ask", {"method": "elicitation/create", "params": {"message": "?", "_meta": {related: {"taskId": "t.1"}}}})
+        q = h.until("elicitation/create")
+        equal(q["params"]["_meta"][related], {"taskId": "one.t.1"})
+        h.send({"jsonrpc": "2.0", "id": q["id"], "result": {"action": "accept", "_meta": {"x": 1, related: {"taskId": answered}}}})
+        got = json.loads(h.wait(a)["result"]["content"][0]["text"])
+        equal(got, {"result": {"action": "accept", "_meta": {"x": 1, related: {"taskId": wanted}}}}, answered)
+
+
 # ---- what is no valid message ------------------------------------------------------------
 
 @test("unknown methods and invalid lines are answered, and the session goes on")
