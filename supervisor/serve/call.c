@@ -99,7 +99,7 @@ not_ready(
     struct hub *h, const struct incoming *in, const struct server *s, const char *why)
 {
 	if (in->method != NULL && (in->method->flags & METHOD_RESULT) != 0 &&
-	    secrets_refused(h, in, s))
+	    secrets_refused(h, in, s->failed))
 		return;
 	if (in->method != NULL && (in->method->flags & METHOD_RESULT) != 0)
 		reply_refusal(h, in, why, "not ready", NULL);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "supervisor/serve/private.h"
+#include "supervisor/serve/secrets_tools.h"
 
 #define ROW_BITS 13 /* HUB_CALLS_MAX + 1 rows */
 
@@ -191,11 +192,15 @@ void
 route_error(struct hub *h, struct route *route, int code, const char *text)
 {
 	struct incoming in = route_asked(h, route);
+	const struct method *method = route_call(h, route)->known;
+	bool tool = method != NULL && (method->flags & METHOD_RESULT) != 0;
 
 	if (route->query)
 		query_failed(h, route, &in, text);
-	else if (route->handle[0] != '\0')
-		; /* held: its agent waits for nothing, and learns it when it goes on */
+	else if (route->handle[0] != '\0' ||
+		 (tool && code == RPC_SERVER_GONE && secrets_refused(h, &in, text)))
+		; /* held: its agent waits for nothing, and learns it when it goes on. Or it
+		   * lacks a secret, and is answered with that */
 	else if (route->invoked)
 		reply_refusal(h, &in, text, "error", NULL);
 	else

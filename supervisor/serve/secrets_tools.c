@@ -209,11 +209,11 @@ secrets_recorded(struct hub *h)
 
 /* "...missing secret: NAME (PATH): REASON", as a leash reports it: what the agent reads. */
 static bool
-lacks(const struct server *s, struct secrets_error *ret)
+lacks(const char *failure, struct secrets_error *ret)
 {
 	static const char begin[] = "missing secret: ", locked[] = "the vault is locked";
 	static const char *const absent[] = {"it is not in the vault", "no vault found"};
-	const char *at = strstr(s->failed, begin), *path, *why;
+	const char *at = strstr(failure, begin), *path, *why;
 	size_t name_len, path_len;
 
 	if (at == NULL)
@@ -250,16 +250,16 @@ secrets_lacking(const struct server *s)
 {
 	struct secrets_error e;
 
-	return lacks(s, &e);
+	return lacks(s->failed, &e);
 }
 
 bool
-secrets_refused(struct hub *h, const struct incoming *in, const struct server *s)
+secrets_refused(struct hub *h, const struct incoming *in, const char *failure)
 {
 	struct secrets_answer answer;
 	struct secrets_error e;
 
-	if (!lacks(s, &e))
+	if (!lacks(failure, &e))
 		return false;
 	secrets_answer_init(&answer);
 	secrets_fail(&answer, &e);

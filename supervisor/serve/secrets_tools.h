@@ -32,8 +32,9 @@ void secrets_recorded(struct hub *);
 void secrets_put_grants(struct server *, struct wire_out *);
 /* Its last start failed because a value is not in the vault, or the vault is locked. */
 bool secrets_lacking(const struct server *);
-/* The same, and the call is answered with that. False: it is not. */
-bool secrets_refused(struct hub *, const struct incoming *, const struct server *);
+/* The same of a failure, as a session reports it: the call is answered with that. False: it
+ * is not. */
+bool secrets_refused(struct hub *, const struct incoming *, const char *failure);
 /* A secret of it whose use a person has refused in this session; NULL: none. */
 const struct sealed_secret *secrets_closed(const struct server *);
 /* The member of _meta with the version of the protocol; NULL: the tools are denied. */

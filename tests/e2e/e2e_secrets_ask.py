@@ -158,6 +158,23 @@ def coalesced():
     s.done()
 
 
+@test("S1-104 a server with a process for each call says which secret it lacks, too", seconds=90)
+def oneshot():
+    s = vaulted(servers=[server("one", more="    secret GH from vault %s\n    oneshot\n" % PATH)], value=True)
+    s.secret("grant", PATH, "--server", "one", "--policy", s.h.path)
+    equal(s.h.said("one.echo", seconds=LONG, text="x"), "one: x")
+    s.secret("lock")
+    sock = s.env["KENNEL_HOME"] + "/run/keeper.sock"
+    check(wait_for(lambda: not os.path.exists(sock), LONG) is not None, "a locked keeper ends")
+    for tool, arguments in (("one.echo", {"text": "x"}), ("tool_invoke", {"name": "one.echo", "arguments": {}})):
+        r = s.h.do(tool, arguments)
+        equal(refused(r, "vault-locked", PATH), "vault-locked: a person unlocks it: kennel secret unlock")
+    s.secret("unlock", "--stdin", stdin=PASSPHRASE)
+    # a failed start is tried again after half a second
+    check(wait_for(lambda: "isError" not in s.h.do("one.echo", {"text": "x"})["result"], LONG) is not None, "it starts again")
+    s.done()
+
+
 @test("a process of the same user can report a value that was not stored: the agent gets a word, and the server no value; junk "
       "packets end the connection")
 def false_report():
