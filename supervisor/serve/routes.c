@@ -199,8 +199,7 @@ route_error(struct hub *h, struct route *route, int code, const char *text)
 		query_failed(h, route, &in, text);
 	else if (route->handle[0] != '\0' ||
 		 (tool && code == RPC_SERVER_GONE && secrets_refused(h, &in, text)))
-		; /* held: its agent waits for nothing, and learns it when it goes on. Or it
-		   * lacks a secret, and is answered with that */
+		; /* held: its agent learns it when it goes on; or it was answered here */
 	else if (route->invoked)
 		reply_refusal(h, &in, text, "error", NULL);
 	else
