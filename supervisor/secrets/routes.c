@@ -58,12 +58,12 @@ routes_elsewhere(const struct secrets_manifests *m, const char *path)
 {
 	const char *at = m->routes, *end = at + m->routes_len;
 	char kept[SECRET_PATH_MAX + 1], text[SECRET_PATH_MAX + 1];
-	struct route pair[2] = {{.by = BY_NOTHING}}; /* the best so far, and the next */
+	/* the best so far, at first the vault, and the next */
+	struct route pair[2] = {{.by = BY_NOTHING, .path = ""}, {.path = ""}};
 	const struct sources both = {.route = pair, .route_n = 2};
 
 	if (at == NULL)
 		return false;
-	pair[0] = (struct route){.by = BY_DEFAULT, .path = ""};
 	while (line_next(&at, end, &pair[1], text))
 		if (sources_find(&both, path) == &pair[1]) {
 			memcpy(kept, text, sizeof(kept));

@@ -220,6 +220,15 @@ def elsewhere():
     equal(s.questions(), [])
     for path in ("team/env/kept", PATH):
         equal(s.status(request(s, "secrets_request_provision", path=path)), "pending", path)
+    s.h.close()
+    with open(s.env["KENNEL_HOME"] + "/sources.kennel", "a") as f:
+        f.write("default ci\n")
+    s.h = Hub(server("two"), env=s.env, args=["--project", s.dir])
+    equal(s.status(request(s, "secrets_request_provision", path=PATH)), "failed", "by the default")
+    equal(s.status(request(s, "secrets_request_provision", path="team/env/kept")), "pending")
+    s.h.close()
+    s.h = Hub(*NEEDS, env=s.env, args=["--project", s.dir])
+    equal(s.status(request(s, "secrets_request_provision", path=PATH)), "pending", "a policy reads it from the vault")
 
 
 @test("S1-37 S1-38 S1-39 C4 C24 arguments of provision and rotation: paths, modes, manifests; nothing is echoed")
