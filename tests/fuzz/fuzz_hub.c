@@ -139,6 +139,22 @@ secrets_have_texts(const struct hub *h, uint64_t until)
 	return true;
 }
 
+bool
+secrets_lacking(const struct server *s)
+{
+	(void)s;
+	return false;
+}
+
+bool
+secrets_refused(struct hub *h, const struct incoming *in, const char *failure)
+{
+	(void)h;
+	(void)in;
+	(void)failure;
+	return false;
+}
+
 void
 secrets_recorded(struct hub *h)
 {
