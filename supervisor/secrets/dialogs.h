@@ -50,10 +50,10 @@ struct asked {
 	const struct meta *meta; /* NULL: the project does not declare it */
 	struct meta_change change;
 	const struct secrets_manifests *manifests;
-	const char *failed; /* nobody can be asked: why, a static text; or NULL */
+	const char *failed; /* no person can be asked: why, a static text; or NULL */
 	/* of a use */
 	const char *reason;
-	bool each, held; /* held: the session has the approval, nobody is asked */
+	bool each, held; /* held: the session has the approval, no person is asked */
 	struct secrets_holder holder[HOLDERS_MAX];
 	size_t holder_n;
 	struct holder_ids shown; /* their policies */
