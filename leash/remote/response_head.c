@@ -45,9 +45,11 @@ is_type(const char *value, size_t len, const char *type)
 static int
 content_type(struct response_head *h, const char *value, size_t len)
 {
-	h->body = is_type(value, len, "application/json")    ? BODY_JSON
-		  : is_type(value, len, "text/event-stream") ? BODY_EVENTS
-							     : BODY_OTHER;
+	h->body = BODY_OTHER;
+	if (is_type(value, len, "application/json"))
+		h->body = BODY_JSON;
+	if (is_type(value, len, "text/event-stream"))
+		h->body = BODY_EVENTS;
 	return 0;
 }
 

@@ -21,6 +21,12 @@ is_barrier(const struct message *m)
 	       slice_is(m->method, "notifications/initialized");
 }
 
+static bool
+expects_response(const struct message *m)
+{
+	return m->batch || (m->method.len > 0 && m->id.len > 0);
+}
+
 static void
 keep(struct buf *to, const char *text, size_t len)
 {
@@ -88,8 +94,7 @@ session_message(struct remote *r, const char *text, size_t len)
 		log_warn("kennel sent a line that is no message: ignored it");
 		return;
 	}
-	kind = m.batch || (m.method.len > 0 && m.id.len > 0) ? EXCHANGE_REQUEST
-							     : EXCHANGE_NOTE;
+	kind = expects_response(&m) ? EXCHANGE_REQUEST : EXCHANGE_NOTE;
 	if (kind == EXCHANGE_REQUEST && !m.batch)
 		r->modern = m.version.len > 0;
 	if (slice_is(m.method, "notifications/cancelled") && cancel(r, &m))
