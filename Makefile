@@ -1761,6 +1761,15 @@ test-schema: deps
 conformance-serve: deps-build
 	@$(MAKE) --no-print-directory $(PARALLEL) all
 	@python3 tests/conformance/serve.py
+# The same for a server at a URL, over HTTP on both sides.
+conformance-remote: deps-build
+	@$(MAKE) --no-print-directory $(PARALLEL) all
+	@python3 tests/conformance/remote.py
+# Long: a thousand sessions with a server at a URL, one after the other.
+remote-long: deps
+	@$(MAKE) --no-print-directory $(PARALLEL) tests-built
+	@KENNEL_REMOTE_SESSIONS=1000 python3 tests/run.py test e2e_remote
+.PHONY: conformance-remote remote-long
 # The network with real servers and clients (nginx, PostgreSQL, redis, sshd, git, npm) and
 # under load: tests/net/README.md.
 test-net: deps-build

@@ -408,6 +408,8 @@ def inner():
         pss_rows(kit)
     import net
     net.rows(QUICK)
+    import remote
+    remote.rows(QUICK)
     kit.end_all()
     import serve
     node = node_proxy(kit)

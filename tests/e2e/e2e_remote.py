@@ -25,6 +25,12 @@ def session(mcp, more="", env=None, greet=True, **how):
     return s
 
 
+def greeted(s):
+    """The answer to initialize, and nothing after it: the session may have ended."""
+    return s.request("initialize", {"protocolVersion": "2025-11-25", "capabilities": {},
+                                    "clientInfo": {"name": "kit", "version": "1"}})
+
+
 def failed(s, tool, *parts, **arguments):
     """The error of a call; the session goes on."""
     r = s.call(tool, **arguments)
@@ -77,7 +83,7 @@ def bad_credential():
     mcp = Remote()
     s = session(mcp, "    secret TOKEN from env TOKEN\n    auth bearer TOKEN\n", env={"TOKEN": "one two-three-four-five"},
                 greet=False)
-    r = s.initialize()
+    r = greeted(s)
     check("error" in r, r)
     equal(mcp.seen, [])
     mcp.close()
@@ -178,6 +184,14 @@ def hostile():
     mcp.close()
 
 
+@test("an answer of 10 MB in one event arrives whole")
+def large():
+    mcp = Remote()
+    s = session(mcp, "    limit output 16M\n")
+    equal(len(s.text("large", megabytes=10)), 10000000)
+    mcp.close()
+
+
 @test("an endless stream ends with the call's deadline, and one held open after the response at once")
 def endless():
     mcp = Remote()
@@ -219,14 +233,14 @@ def unreachable():
         if not down:
             mcp.close()
         s = session(mcp, greet=False)
-        r = s.initialize()
+        r = greeted(s)
         check("error" in r, r)
         check(wait_for(lambda: part in stderr_of("far"), 5) is not None, stderr_of("far"))
         s.close()
     mcp = Remote()
     mcp.down = 400
     s = session(mcp, greet=False)
-    r = s.initialize()
+    r = greeted(s)
     within("status 400", r["error"]["message"])
     mcp.close()
 
@@ -271,9 +285,10 @@ def tls():
     for pair, works in cases:
         mcp = Remote(tls=pair[::-1])
         s = session(mcp, to=" to loopback ca %s" % ca[1], scheme="https", greet=False)
-        r = s.initialize()
+        r = greeted(s)
         equal("result" in r, works, pair[1])
         if works:
+            s.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
             equal(s.text("echo", text="over TLS"), "over TLS")
         else:
             check(wait_for(lambda: "unable to reach" in stderr_of("far"), 5) is not None, stderr_of("far"))
@@ -282,7 +297,7 @@ def tls():
         mcp.close()
     mcp = Remote(tls=good[::-1])
     s = session(mcp, scheme="https", greet=False)  # the certificates of the system
-    check("error" in s.initialize(), "a private authority was trusted")
+    check("error" in greeted(s), "a private authority was trusted")
     mcp.close()
 
 
@@ -426,7 +441,7 @@ def hub_modern():
         mcp.close()
 
 
-@test("sessions one after the other, each with its own session of the server's", seconds=120)
+@test("sessions one after the other, each with its own session of the server's", seconds=600)
 def sessions():
     mcp = Remote()
     n = int(os.environ.get("KENNEL_REMOTE_SESSIONS", "20"))
@@ -434,6 +449,7 @@ def sessions():
         s = session(mcp)
         equal(s.text("echo", text=str(k)), str(k))
         s.close()
+        end_all()  # descriptors of the session
     check(wait_for(lambda: len(mcp.of("DELETE")) == n, 10) is not None, len(mcp.of("DELETE")))
     equal(mcp.sessions, set())
     mcp.close()

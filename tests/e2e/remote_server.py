@@ -8,7 +8,7 @@ import time
 
 META = "io.modelcontextprotocol/protocolVersion"
 TOOLS = ("echo", "headers", "events", "cut", "resume", "endless", "oversize", "flood_head", "html", "status", "other_host",
-         "moved", "forget", "push", "wrong_id", "held", "empty", "crlf", "twice", "ask", "größe")
+         "moved", "forget", "push", "wrong_id", "held", "empty", "crlf", "twice", "ask", "größe", "large")
 
 
 MARKED = {"type": "object", "properties": {
@@ -25,6 +25,7 @@ def text(i, value):
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm, wbufsize = True, 1 << 16
 
     def log_message(self, *a):
         pass
@@ -213,6 +214,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         mcp.pushed.put({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
         self.json(text(i, "pushed"))
 
+    def tool_large(self, i, a, mcp):
+        """One event of this size, in pieces of 64 KiB."""
+        whole = self.event(text(i, "x" * (a["megabytes"] * 1000000)))
+        self.events(*[whole[k:k + (1 << 16)] for k in range(0, len(whole), 1 << 16)])
+
     def tool_wrong_id(self, i, a, mcp):
         self.json(text("another", "wrong"))
 
@@ -286,3 +292,8 @@ class Remote:
         self.pushed.put(None)
         self.http.shutdown()
         self.http.server_close()
+
+
+if __name__ == "__main__":  # for measurements: a process of its own
+    print(Remote().port, flush=True)
+    threading.Event().wait()

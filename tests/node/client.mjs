@@ -3,9 +3,11 @@
 // kennel between them.
 //
 //	node client.mjs SCRIPT COMMAND ARG...
+//	node client.mjs SCRIPT URL		over Streamable HTTP
 import { readFileSync } from "node:fs";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import {
 	CreateMessageRequestSchema, ElicitRequestSchema, ListRootsRequestSchema,
 	LoggingMessageNotificationSchema, ResourceUpdatedNotificationSchema,
@@ -17,7 +19,8 @@ const seen = { results: [], asked: [], notes: 0, progress: [] };
 
 const env = { ...process.env };
 
-const transport = new StdioClientTransport({ command, args, env, stderr: "pipe" });
+const transport = command.startsWith("http:") ? new StreamableHTTPClientTransport(new URL(command))
+	: new StdioClientTransport({ command, args, env, stderr: "pipe" });
 const client = new Client({ name: "kennel-tests", version: "1" },
 	{ capabilities: plan.capabilities ?? {} });
 let noise = "";
