@@ -257,7 +257,7 @@ def certificate(name, host="localhost", days=1, signer=None, start=None):
     """key and certificate; self-signed, or by another."""
     key, crt, csr = ("%s/%s.%s" % (TMP, name, x) for x in ("key", "crt", "csr"))
     run(["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", key])
-    extra = ["-addext", "subjectAltName=DNS:%s" % host] if signer else []
+    extra = ["-addext", "subjectAltName=%s:%s" % ("IP" if host[0].isdigit() else "DNS", host)] if signer else []
     subject = ["-subj", "/CN=%s" % name]
     if signer is None:
         r = run(["openssl", "req", "-x509", "-new", "-key", key, "-out", crt, "-days", str(days)] + subject)
@@ -299,6 +299,24 @@ def tls():
     s = session(mcp, scheme="https", greet=False)  # the certificates of the system
     check("error" in greeted(s), "a private authority was trusted")
     mcp.close()
+
+
+@test("an address in place of a name, over HTTP and TLS; without `to`, an address of this machine is not reached")
+def addresses():
+    ca = certificate("ca-ip")
+    pair = certificate("ip", host="127.0.0.1", signer=ca)
+    plain, tls_server = Remote(), Remote(tls=pair[::-1])
+    tls_url = "https://127.0.0.1:%d/mcp" % tls_server.port
+    for line, works in (("http://127.0.0.1:%d/mcp to loopback" % plain.port, True),
+                        ("%s to loopback ca %s" % (tls_url, ca[1]), True), ("%s ca %s" % (tls_url, ca[1]), False),
+                        ("https://localhost:%d/mcp ca %s" % (tls_server.port, ca[1]), False)):
+        s = kennel_run("%s    remote %s\n    tool allow *\n" % (USER, line), name="far")
+        equal("result" in greeted(s), works, line)
+        s.close()
+    equal((len(plain.of("initialize")), len(tls_server.of("initialize"))), (1, 1))
+    check(audited("egress", "loopback", "deny"), "no record of the refusal")
+    plain.close()
+    tls_server.close()
 
 
 # ---- kennel's own part --------------------------------------------------------------
