@@ -135,7 +135,7 @@ tell_snippet(const struct plan *p)
 	       "    }\n",
 	    d->name, d->name);
 	for (size_t i = 0; i < d->variable_n; i++)
-		if (d->variable[i].value == NULL)
+		if (d->variable[i].value == NULL && d->variable[i].vault == NULL)
 			printf("%s %s", kept++ == 0 ? "\nKeep in its \"env\":" : "",
 			    d->variable[i].name);
 	for (line = p->preset; line != NULL && line[0] != '\0'; line += line[0] != '\0') {
@@ -217,6 +217,8 @@ finish(struct plan *p)
 			: "");
 		return EXIT_CONFIG;
 	}
+	if (p->preset != NULL)
+		printf("The draft is made from the preset for %s.\n", p->d.package.name);
 	if (p->start && p->preset == NULL)
 		ask_tools(p, path);
 	printf("A draft is in %s: review it, then:\n\n"
@@ -321,6 +323,14 @@ take_option(struct plan *p, char **argv, int left)
 			log_error(
 			    "unable to use %s as a directory: %s", argv[1], strerror(-r));
 		return r < 0 ? -EXIT_INPUT : 2;
+	}
+	if (strcmp(argv[0], "--vault") == 0) {
+		r = draft_vault(&p->d, argv[1]);
+		if (r < 0)
+			log_error("invalid value of --vault: %s",
+			    r == -E2BIG ? "too many variables"
+					: "expected VARIABLE=SCOPE/PROVIDER/PURPOSE");
+		return r < 0 ? -EXIT_USAGE : 2;
 	}
 	if (strcmp(argv[0], "--secret") == 0 || strcmp(argv[0], "--env") == 0) {
 		r = draft_variable(&p->d, argv[1], argv[0][2] == 's');

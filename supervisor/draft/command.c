@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "policy/compile/compile.h"
+#include "policy/lang/secret_path.h"
 #include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
@@ -437,12 +438,28 @@ draft_variable(struct draft *d, char *text, bool secret)
 			      "abcdefghijklmnopqrstuvwxyz")] != '\0')
 		return -EINVAL;
 	v->name = text;
+	v->vault = NULL;
 	v->value = equals == NULL ? NULL : equals + 1;
 	v->secret = secret || looks_secret(v->name, v->value);
 	if (v->secret)
 		v->value = NULL; /* a policy contains no secret */
 	d->variable_n++;
 	return 0;
+}
+
+int
+draft_vault(struct draft *d, char *text)
+{
+	char *path = strchr(text, '=');
+	int r;
+
+	if (path == NULL || secret_path_wrong(path + 1, strlen(path + 1)) != NULL)
+		return -EINVAL;
+	*path = '\0';
+	r = draft_variable(d, text, true);
+	if (r == 0)
+		d->variable[d->variable_n - 1].vault = path + 1;
+	return r;
 }
 
 /* By number: kennel does not ask the host's name service. */

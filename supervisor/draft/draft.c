@@ -51,10 +51,15 @@ draft_options(const struct draft *d, FILE *out)
 		const struct draft_variable *v = &d->variable[i];
 		char text[4096];
 
-		fputs(v->secret ? " --secret" : " --env", out);
+		const char *value = v->vault != NULL ? v->vault : v->value;
+
+		fputs(v->vault != NULL ? " --vault"
+		      : v->secret      ? " --secret"
+				       : " --env",
+		    out);
 		(void)snprintf(text, sizeof(text), "%s%s%s", v->name,
-		    v->value == NULL ? "" : "=",
-		    v->value == NULL ? "" : v->value); /* or cut, for a person */
+		    value == NULL ? "" : "=",
+		    value == NULL ? "" : value); /* or cut, for a person */
 		draft_shell_word(out, text);
 	}
 }
@@ -100,7 +105,9 @@ put_variable(const struct draft_variable *v, const char *indent, FILE *out)
 {
 	int r = 0;
 
-	if (v->secret)
+	if (v->vault != NULL)
+		fprintf(out, "%ssecret %s from vault %s", indent, v->name, v->vault);
+	else if (v->secret)
 		fprintf(out, "%ssecret %s from env %s", indent, v->name, v->name);
 	else
 		fprintf(out, "%senv %s", indent, v->name);

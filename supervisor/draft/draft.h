@@ -29,6 +29,7 @@ struct draft_path {
 
 struct draft_variable {
 	const char *name, *value; /* NULL: the value in the agent's environment */
+	const char *vault;        /* the path of a secret in the vault, or NULL */
 	bool secret;
 };
 
@@ -51,6 +52,9 @@ struct draft {
  * looks secret becomes a secret, without its value. -EINVAL; -E2BIG. The text is kept
  * and changed. */
 int draft_variable(struct draft *, char *text, bool secret);
+/* Adds a secret variable whose value is in the vault, "NAME=PATH". -EINVAL; -E2BIG. The
+ * text is kept and changed. */
+int draft_vault(struct draft *, char *text);
 
 /* Reads the command. 0, or an exit status; the reason is printed. */
 int draft_take(struct draft *, int argc, char *const *argv);

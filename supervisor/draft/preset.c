@@ -269,6 +269,27 @@ is_absent(const char *line)
 	return access(path, F_OK) < 0;
 }
 
+/* A preset's line for a secret that is in the vault: its source is replaced. */
+static bool
+put_vault(const struct draft *d, const char *line, size_t n, FILE *out)
+{
+	const char *name = behind(line, "\tsecret "), *from;
+
+	for (size_t i = 0; name != NULL && i < d->variable_n; i++) {
+		const struct draft_variable *v = &d->variable[i];
+		const char *rest = behind(name, v->name);
+
+		from = rest == NULL ? NULL : behind(rest, " from env ");
+		if (v->vault == NULL || from == NULL)
+			continue;
+		from += word_len(from, (size_t)(line + n - from));
+		fprintf(out, "\tsecret %s from vault %s%.*s\n", v->name, v->vault,
+		    (int)(line + n - from), from);
+		return true;
+	}
+	return false;
+}
+
 static int
 put_line(const struct draft *d, const char *line, size_t n, bool *skip, FILE *out)
 {
@@ -294,7 +315,7 @@ put_line(const struct draft *d, const char *line, size_t n, bool *skip, FILE *ou
 		put_read(d, line + 6, n - 6, out);
 		return 0;
 	}
-	if (is_set(d, line, skip))
+	if (is_set(d, line, skip) || put_vault(d, line, n, out))
 		return 0;
 	if (line[0] == '}')
 		r = put_end(d, skip, out);

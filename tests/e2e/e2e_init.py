@@ -133,6 +133,25 @@ def home():
            init("alone", "-o", "-", "--", "node", TMP + "/init-home/a.js", env=env, n=4)[1])
 
 
+@test("a variable of the vault is drafted with its path, also in place of a preset's source; the output names the preset")
+def vault():
+    env = program("node")
+    package(HOME + "6/servers/gh/lib/node_modules", "@modelcontextprotocol/server-github", {"mcp-server-github": "dist/index.js"})
+    words = ["gh", "--vault", "GITHUB_PERSONAL_ACCESS_TOKEN=team/github/token", "--vault", "OTHER=team/other/key", "--",
+             "npx", "@modelcontextprotocol/server-github"]
+    status, out, err = init(*words, env=env, n=6)
+    equal(status, 0, out + err)
+    within("from the preset for @modelcontextprotocol/server-github", out)
+    text = reads(HOME + "6/policies/gh.kennel").decode()
+    within("\tsecret GITHUB_PERSONAL_ACCESS_TOKEN from vault team/github/token\n", text)
+    within("\tsecret OTHER from vault team/other/key\n", text)
+    equal(text.count("GITHUB_PERSONAL_ACCESS_TOKEN"), 1, text)
+    r = run([KENNEL, "policy", "check", HOME + "6/policies/gh.kennel"])
+    absent("error", r.stderr.decode(), "the secret lines")
+    for wrong in ("A", "A=", "A=b", "1=team/a/b", "=team/a/b"):
+        equal(init("x", "--vault", wrong, "--", "/bin/sh")[0], 64, wrong)
+
+
 @test("what cannot be started directly is said so, and how it can")
 def others():
     for words, wanted in ((["docker", "run", "x"], "container"), (["uvx", "a-tool"], "venv"),
