@@ -539,6 +539,19 @@ KENNEL = \
 	supervisor/draft/package_files.o \
 	supervisor/draft/preset.o \
 	supervisor/draft/script.o \
+	supervisor/import/backup.o \
+	supervisor/import/clients.o \
+	supervisor/import/config_file.o \
+	supervisor/import/config_tree.o \
+	supervisor/import/edit.o \
+	supervisor/import/entries.o \
+	supervisor/import/json_file.o \
+	supervisor/import/redact.o \
+	supervisor/import/server.o \
+	supervisor/import/toml_file.o \
+	supervisor/import/verb_import.o \
+	supervisor/import/write.o \
+	supervisor/import/yaml_file.o \
 	supervisor/launch/changed_source.o \
 	supervisor/help/command.o \
 	supervisor/help/complete.o \
@@ -1046,6 +1059,17 @@ UNIT_registry = \
 	supervisor/json/json_access.o \
 	supervisor/json/json_canonical.o \
 	supervisor/json/json_scan.o
+UNIT_client_config = \
+	$(UNIT_registry) \
+	supervisor/import/clients.o \
+	supervisor/import/config_tree.o \
+	supervisor/import/edit.o \
+	supervisor/import/entries.o \
+	supervisor/import/json_file.o \
+	supervisor/import/redact.o \
+	supervisor/import/toml_file.o \
+	supervisor/import/yaml_file.o \
+	tests/fuzz/fuzz_client_config.o
 UNIT_dump	= tests/fuzz/fuzz_dump.o $(UNIT_registry)
 UNIT_global_file	= tests/fuzz/fuzz_global_file.o $(UNIT_registry)
 UNIT_register_tool	= $(UNIT_registry)
@@ -1232,6 +1256,7 @@ UNITS = \
 	call_limits \
 	cell \
 	check_rules \
+	client_config \
 	condition \
 	diff \
 	dump \
@@ -1549,6 +1574,7 @@ FUZZ_hub = $(sort \
 FUZZ_hub_page	= $(BASE_SMALL) supervisor/status/hub_wire.o
 FUZZ_dump	= $(UNIT_registry)
 FUZZ_global_file	= $(UNIT_registry)
+FUZZ_client_config	= $(filter-out tests/%,$(UNIT_client_config))
 FUZZ_status	= $(BASE_SMALL) supervisor/status/status_wire.o
 FUZZ_wire = \
 	$(filter-out leash/drain.o leash/main.o leash/recorder_link.o,$(LEASH)) \
@@ -1609,6 +1635,7 @@ FUZZ_dial = \
 	leash/egress/dial_wire.o \
 	leash/egress/egress_wire.o
 FUZZ = \
+	client_config \
 	client_hello \
 	condition \
 	copy_args \

@@ -2,7 +2,9 @@
  * kennel: the program that agents launch, and the command line.
  *
  * Process: kennel. Holds: the agent's stdio. Must never: hold a secret value, open a
- * network socket, be linked with leash/vault.
+ * network socket, be linked with leash/vault. The exception is `kennel import`, which
+ * reads the secrets that a client's configuration has in clear text, has no agent, and
+ * wipes them (supervisor/import).
  */
 #include <malloc.h>
 #include <stdbool.h>
@@ -37,9 +39,9 @@ static const struct verb {
     {"run", run_main, 1}, {"serve", serve_main, 1}, {"exec", exec_main, 1},
     {"policy", policy_family_main, 2, true}, {"server", server_main, 2},
     {"audit", audit_main, 2}, {"approve", approve_main, 2}, {"secret", secret_main, 2},
-    {"init", init_main, 1}, {"list", servers_list_main, 1}, {"ps", ps_main, 1},
-    {"top", top_main, 1}, {"doctor", doctor_main, 1, true}, {"help", help_main, 1, true},
-    {"version", version_main, 1, true},
+    {"init", init_main, 1}, {"import", import_main, 1}, {"list", servers_list_main, 1},
+    {"ps", ps_main, 1}, {"top", top_main, 1}, {"doctor", doctor_main, 1, true},
+    {"help", help_main, 1, true}, {"version", version_main, 1, true},
     {"complete", complete_main, 1, true}, /* for shells, and in no list */
 };
 

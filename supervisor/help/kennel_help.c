@@ -21,8 +21,16 @@ static const struct help_option options[] = {
     {"--secret", "VARIABLE", "a secret variable that the server needs; may be repeated"},
     {"--env", "VARIABLE[=VALUE]",
 	"a variable that the agent's entry sets; may be repeated"},
+    {"--vault", "VARIABLE=PATH", "a secret variable in the vault; may be repeated"},
     {"--work", "DIR", "the directory that the server works in"},
     {"--no-start", NULL, "do not start the server to list its tools"},
+    {"--write", NULL, "change the files; without it, only a table is printed"},
+    {"--dry-run", NULL, "change nothing"},
+    {"--undo", NULL, "restore the files that --write has changed"},
+    {"--forget", NULL, "remove the backups, which have secrets in clear text"},
+    {"--client", "NAME", "only the files of this client"},
+    {"--key-file", "FILE", "open the vault with this key file"},
+    {"--stdin", NULL, "read the passphrase of the vault from standard input"},
     {"-o", "OUT", "write the draft to this file; `-` is standard output"},
     {"--json", NULL, "print JSON for programs"},
 };
@@ -30,10 +38,10 @@ static const struct help_option options[] = {
 static const struct help_verb verbs[] = {
     {"init", "Start",
 	"NAME [--work DIR] [--env VARIABLE[=VALUE]]... [--secret VARIABLE]... "
-	"[--no-start] "
+	"[--vault VARIABLE=PATH]... [--no-start] "
 	"[-o OUT] -- COMMAND [ARG...]",
 	"draft a policy from the command in an agent's configuration",
-	"--work --env --secret --no-start -o",
+	"--work --env --secret --vault --no-start -o",
 	"kennel init files -- node_modules/.bin/mcp-server-filesystem ~/notes", "-",
 	.more =
 	    "The draft grants the command as it is, its package with the modules, and\n"
@@ -41,6 +49,23 @@ static const struct help_verb verbs[] = {
 	    "is never replaced. Then init starts the server once in its sandbox and\n"
 	    "writes its tools into the draft, by name.\n"
 	    "Edit the draft, then run `kennel policy check`."},
+    {"import", "Start",
+	"[--write | --undo | --forget] [--client NAME] [--project DIR] [--no-start] "
+	"[--key-file FILE | --stdin] [SERVER...]",
+	"put the servers in the configurations of MCP clients under kennel",
+	"--write --dry-run --undo --forget --client --project --no-start --key-file "
+	"--stdin",
+	"kennel import --write", "",
+	.more =
+	    "Without --write, a table is printed and nothing is changed. Clients:\n"
+	    "claude-desktop, claude-code, cursor, vscode, copilot, windsurf, zed, "
+	    "codex,\n"
+	    "gemini, cline, goose, opencode, kilo, kiro, antigravity, junie. With "
+	    "--write,\n"
+	    "each server gets a policy, as from `kennel init`, its secrets are moved to "
+	    "the\n"
+	    "vault, and its command becomes `kennel run NAME`. All else in the files is\n"
+	    "kept, and so are backups: --undo restores the files."},
     {"run", "Start", "NAME [--policy FILE] [--secrets-tools [--project DIR]]",
 	"run one server for an agent, on standard input and output",
 	"--policy --secrets-tools --project", "kennel run files", "server",

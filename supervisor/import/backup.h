@@ -1,0 +1,29 @@
+/*
+ * What `kennel import` has replaced, to restore it: one file for each replacement, in
+ * import/ of kennel's data directory, with the original bytes. They contain the secrets
+ * that were in the configuration, so only their owner may read them.
+ */
+#ifndef KENNEL_SUPERVISOR_IMPORT_BACKUP_H
+#define KENNEL_SUPERVISOR_IMPORT_BACKUP_H
+
+#include <limits.h>
+#include <stdint.h>
+
+#include "supervisor/import/config_file.h"
+
+/* Writes a backup before the file is replaced by these bytes. ret_path: of the backup. */
+int backup_write(const char *dir, const struct config_file *, const void *bytes,
+    size_t len, char ret_path[PATH_MAX]);
+
+/* Reports one backup: r of backup_restore or of unlink. */
+typedef void backup_report(const char *path, const char *backup, int r, void *arg);
+/*
+ * Restores the replaced files, the newest replacement first, and removes the backups of
+ * those that it restored. A file that was changed since is left as it is: -ESTALE to
+ * the report. Returns the number of files not restored, or -errno.
+ */
+int backup_restore(const char *dir, backup_report *, void *arg);
+/* Removes all backups: the number that is left, or -errno. */
+int backup_forget(const char *dir, backup_report *, void *arg);
+
+#endif

@@ -1,0 +1,234 @@
+#include "supervisor/import/config_tree.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/base/array.h"
+#include "shim/base/hex.h"
+
+char *
+config_copy(const char *bytes, size_t len)
+{
+	char *copy = malloc(len + 1);
+
+	if (copy == NULL)
+		return NULL;
+	memcpy(copy, bytes, len);
+	copy[len] = '\0';
+	return copy;
+}
+
+void
+config_wipe(char *text)
+{
+	if (text != NULL)
+		explicit_bzero(text, strlen(text));
+	free(text);
+}
+
+int
+config_bad(struct config_tree *t, size_t at, const char *why)
+{
+	t->line = 1;
+	for (size_t i = 0; i < at && i < t->len; i++)
+		t->line += t->bytes[i] == '\n';
+	(void)snprintf(t->why, sizeof(t->why), "%s", why); /* fits */
+	return -EBADMSG;
+}
+
+static int
+grow(struct config_tree *t)
+{
+	size_t cap = t->cap == 0 ? 64 : 2 * t->cap;
+	struct config_node *node;
+
+	if (t->n == TREE_NODES_MAX)
+		return -E2BIG;
+	if (t->n < t->cap)
+		return 0;
+	node = reallocarray(t->node, cap, sizeof(*node));
+	if (node == NULL)
+		return -ENOMEM;
+	t->node = node;
+	t->cap = cap;
+	return 0;
+}
+
+int
+config_add(struct config_tree *t, size_t parent, struct config_node node, size_t *ret)
+{
+	int r = grow(t);
+	size_t i = t->n;
+
+	if (r < 0) {
+		config_wipe(node.key);
+		config_wipe(node.text);
+		return r;
+	}
+	node.first = node.last = node.next = TREE_NONE;
+	t->node[t->n++] = node;
+	if (parent != TREE_NONE) {
+		struct config_node *p = &t->node[parent];
+
+		if (p->last == TREE_NONE)
+			p->first = i;
+		else
+			t->node[p->last].next = i;
+		p->last = i;
+	}
+	*ret = i;
+	return 0;
+}
+
+int
+config_parse(enum dialect dialect, const char *bytes, size_t len, struct config_tree *ret)
+{
+	static int (*const parse[])(struct config_tree *) = {
+	    [DIALECT_JSON] = json_file_parse,
+	    [DIALECT_TOML] = toml_file_parse,
+	    [DIALECT_YAML] = yaml_file_parse,
+	};
+
+	*ret = (struct config_tree){.bytes = bytes, .len = len, .dialect = dialect};
+	if (len > TREE_FILE_MAX)
+		return -E2BIG;
+	if (memchr(bytes, '\0', len) != NULL)
+		return config_bad(ret, 0, "the file has a NUL byte");
+	return parse[dialect](ret);
+}
+
+void
+config_free(struct config_tree *t)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		config_wipe(t->node[i].key);
+		config_wipe(t->node[i].text);
+	}
+	free(t->node);
+	*t = (struct config_tree){.n = 0};
+}
+
+int
+config_get(const struct config_tree *t, size_t object, const char *key, size_t *ret)
+{
+	size_t found = TREE_NONE;
+
+	if (t->node[object].type != NODE_OBJECT)
+		return -ENOENT;
+	for (size_t i = t->node[object].first; i != TREE_NONE; i = t->node[i].next) {
+		if (t->node[i].key == NULL || strcmp(t->node[i].key, key) != 0)
+			continue;
+		if (found != TREE_NONE)
+			return -EEXIST;
+		found = i;
+	}
+	if (found == TREE_NONE)
+		return -ENOENT;
+	*ret = found;
+	return 0;
+}
+
+const char *
+config_text(const struct config_tree *t, size_t object, const char *key)
+{
+	size_t i;
+
+	if (config_get(t, object, key, &i) < 0 || t->node[i].type != NODE_STRING)
+		return NULL;
+	return t->node[i].text;
+}
+
+/* ---- escapes ----------------------------------------------------------------- */
+
+size_t
+config_utf8(char *out, unsigned long point)
+{
+	static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
+	size_t n = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
+
+	if (n == 1) {
+		out[0] = (char)point;
+		return 1;
+	}
+	for (size_t i = n; i-- > 1; point >>= 6)
+		out[i] = (char)(0x80 | (point & 0x3f));
+	out[0] = (char)(lead[n] | point);
+	return n;
+}
+
+static int
+hex_digits(const char *p, size_t left, size_t n, unsigned long *ret)
+{
+	unsigned long value = 0;
+
+	if (left < n)
+		return -EILSEQ;
+	for (size_t i = 0; i < n; i++) {
+		if (hex_any(p[i]) < 0)
+			return -EILSEQ;
+		value = value << 4 | (unsigned long)hex_any(p[i]);
+	}
+	*ret = value;
+	return 0;
+}
+
+/* \xHH, \uHHHH or \UHHHHHHHH at p, after its backslash; a pair of surrogates is one. */
+static int
+unicode(const char *p, size_t left, char *out, size_t *ret_read, size_t *ret_written)
+{
+	size_t n = p[0] == 'x' ? 2 : p[0] == 'u' ? 4 : 8, len = n + 1;
+	unsigned long point, low;
+
+	if (hex_digits(p + 1, left - 1, n, &point) < 0)
+		return -EILSEQ;
+	if (n == 4 && point >= 0xd800 && point < 0xdc00 && left >= 11 && p[5] == '\\' &&
+	    p[6] == 'u' && hex_digits(p + 7, left - 7, 4, &low) == 0 && low >= 0xdc00 &&
+	    low < 0xe000) {
+		point = 0x10000 + ((point - 0xd800) << 10) + (low - 0xdc00);
+		len = 11;
+	}
+	if (point == 0 || point > 0x10ffff || (point >= 0xd800 && point < 0xe000))
+		return -EILSEQ;
+	*ret_read = len;
+	*ret_written = config_utf8(out, point);
+	return 0;
+}
+
+int
+config_unescape(const char *p, size_t len, char **ret)
+{
+	static const char from[] = "\"\\/bfnrte ", to[] = "\"\\/\b\f\n\r\t\x1b ";
+	char *out = malloc(len + 1);
+	size_t n = 0, read, written;
+	const char *at;
+
+	if (out == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < len;) {
+		if (p[i] != '\\') {
+			out[n++] = p[i++];
+			continue;
+		}
+		i++;
+		at = i < len ? memchr(from, p[i], sizeof(from) - 1) : NULL;
+		if (at != NULL) {
+			out[n++] = to[at - from];
+			i++;
+			continue;
+		}
+		if (i == len || strchr("xuU", p[i]) == NULL ||
+		    unicode(p + i, len - i, out + n, &read, &written) < 0) {
+			out[n] = '\0';
+			config_wipe(out);
+			return -EILSEQ;
+		}
+		i += read;
+		n += written;
+	}
+	out[n] = '\0';
+	*ret = out;
+	return 0;
+}

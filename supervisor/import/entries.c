@@ -1,0 +1,310 @@
+#include "supervisor/import/entries.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/base/array.h"
+#include "supervisor/import/redact.h"
+#include "supervisor/registry/secret_shaped.h"
+
+/* ---- variables --------------------------------------------------------------- */
+
+/* The client replaces a part of the value: ${VAR}, ${env:VAR}, ${input:id}, $VAR. */
+static bool
+is_reference(const char *value)
+{
+	return strstr(value, "${") != NULL || value[0] == '$';
+}
+
+static bool
+is_variable(const char *name)
+{
+	return name[0] != '\0' && !(name[0] >= '0' && name[0] <= '9') &&
+	       name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
+				 "abcdefghijklmnopqrstuvwxyz")] == '\0';
+}
+
+static void
+other(struct entry *e, const char *why)
+{
+	e->kind = ENTRY_OTHER;
+	e->why = why;
+}
+
+static void
+add_variable(struct entry *e, const char *name, const char *value, size_t node)
+{
+	struct entry_variable *v = &e->variable[e->variable_n];
+
+	if (e->variable_n == ENTRY_VARIABLES_MAX) {
+		other(e, "it has too many variables");
+		return;
+	}
+	if (!is_variable(name)) {
+		other(e, "a variable has a name that kennel does not accept");
+		return;
+	}
+	*v = (struct entry_variable){.name = name, .value = value, .node = node};
+	v->secret = redact_looks_secret(name, value);
+	v->clear = v->secret && value != NULL && value[0] != '\0' && !is_reference(value);
+	/* what the client fills in is known to the server's environment only */
+	if (value != NULL && is_reference(value))
+		v->value = NULL;
+	e->clear_n += v->clear;
+	e->variable_n++;
+}
+
+/* A member of the entry, or TREE_NONE; a duplicate makes it unusable. */
+static size_t
+find(const struct config_tree *t, size_t object, struct entry *e, const char *name)
+{
+	size_t i;
+	int r = config_get(t, object, name, &i);
+
+	if (r == -EEXIST)
+		other(e, "it has a duplicate key");
+	return r < 0 ? TREE_NONE : i;
+}
+
+/* The members of the object of variables. */
+static void
+take_object(const struct config_tree *t, struct entry *e)
+{
+	if (t->node[e->env].type != NODE_OBJECT)
+		return;
+	for (size_t i = t->node[e->env].first; i != TREE_NONE; i = t->node[i].next)
+		if (t->node[i].text != NULL && t->node[i].key != NULL)
+			add_variable(e, t->node[i].key, t->node[i].text, i);
+		else
+			other(e, "a variable is not a plain text");
+}
+
+/* A list of names of variables that the client takes from elsewhere. */
+static void
+take_names(const struct config_tree *t, size_t list, struct entry *e)
+{
+	for (size_t i = t->node[list].first; i != TREE_NONE; i = t->node[i].next)
+		if (t->node[i].type == NODE_STRING && t->node[i].text != NULL)
+			add_variable(e, t->node[i].text, NULL, TREE_NONE);
+}
+
+static bool
+is_twice(const struct entry *e)
+{
+	for (size_t i = 0; i < e->variable_n; i++)
+		for (size_t k = 0; k < i; k++)
+			if (strcmp(e->variable[i].name, e->variable[k].name) == 0)
+				return true;
+	return false;
+}
+
+static void
+take_variables(const struct config_tree *t, size_t object, struct entry *e)
+{
+	static const char *const where[] = {"env", "envs", "environment"};
+	static const char *const names[] = {"env_vars", "env_keys"};
+	size_t found;
+
+	for (size_t i = 0; i < ARRAY_LEN(where); i++) {
+		found = find(t, object, e, where[i]);
+		if (found != TREE_NONE && e->env == TREE_NONE) {
+			e->env = found;
+			take_object(t, e);
+		}
+	}
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (config_get(t, object, names[i], &found) == 0)
+			take_names(t, found, e);
+	if (is_twice(e))
+		other(e, "a variable is defined twice");
+}
+
+/* ---- the command ------------------------------------------------------------- */
+
+static void
+add_word(const struct config_tree *t, struct entry *e, size_t i)
+{
+	if (t->node[i].type != NODE_STRING || t->node[i].text == NULL)
+		other(e, "a part of its command is not a plain text");
+	else if (e->word_n == ENTRY_WORDS_MAX)
+		other(e, "its command has too many arguments");
+	else
+		e->word[e->word_n++] = t->node[i].text;
+}
+
+static void
+add_words(const struct config_tree *t, struct entry *e, size_t list)
+{
+	if (t->node[list].type != NODE_ARRAY) {
+		other(e, "its arguments are not a list");
+		return;
+	}
+	for (size_t i = t->node[list].first; i != TREE_NONE; i = t->node[i].next)
+		add_word(t, e, i);
+}
+
+static void
+take_command(const struct config_tree *t, size_t object, struct entry *e)
+{
+	size_t from = object;
+
+	e->command = find(t, object, e, "command");
+	if (e->command == TREE_NONE)
+		e->command = find(t, object, e, "cmd");
+	if (e->command == TREE_NONE) {
+		other(e, "it has no command");
+		return;
+	}
+	if (t->node[e->command].type == NODE_OBJECT) { /* an older form of Zed */
+		from = e->command;
+		e->command = find(t, from, e, "path");
+		take_variables(t, from, e);
+		if (e->command == TREE_NONE) {
+			other(e, "it has no command");
+			return;
+		}
+	}
+	e->args = find(t, from, e, "args");
+	if (t->node[e->command].type == NODE_ARRAY)
+		add_words(t, e, e->command);
+	else
+		add_word(t, e, e->command);
+	if (e->args != TREE_NONE)
+		add_words(t, e, e->args);
+}
+
+static const char *
+base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash == NULL ? path : slash + 1;
+}
+
+static bool
+is_remote(const struct config_tree *t, size_t object)
+{
+	static const char *const url[] = {"url", "serverUrl", "httpUrl", "uri"};
+	size_t i;
+
+	for (size_t k = 0; k < ARRAY_LEN(url); k++)
+		if (config_get(t, object, url[k], &i) != -ENOENT)
+			return true;
+	return false;
+}
+
+/* What makes a command unfit for a policy. */
+static void
+judge(const struct config_tree *t, size_t object, struct entry *e)
+{
+	size_t i;
+
+	if (e->kind != ENTRY_COMMAND)
+		return;
+	if (e->word_n == 0 || e->word[0][0] == '\0') {
+		other(e, "it has no command");
+		return;
+	}
+	if (strcmp(base_name(e->word[0]), "kennel") == 0) {
+		e->kind = ENTRY_KENNEL;
+		return;
+	}
+	for (size_t k = 0; k < e->word_n; k++)
+		if (is_reference(e->word[k]))
+			other(e, "its client fills in a part of the command");
+	if (config_get(t, object, "envFile", &i) == 0)
+		other(e, "its variables are in another file (envFile)");
+	else if (secret_shaped_args(e->word, e->word_n) >= 0)
+		other(e, "an argument looks like a secret: give it in a variable");
+}
+
+static void
+take_entry(const struct config_tree *t, size_t object, struct entry *e)
+{
+	e->name = t->node[object].key;
+	e->command = e->args = e->env = TREE_NONE;
+	if (t->node[object].type != NODE_OBJECT) {
+		other(e, "it is not an object");
+		return;
+	}
+	if (is_remote(t, object)) {
+		e->kind = ENTRY_REMOTE;
+		return;
+	}
+	take_command(t, object, e);
+	take_variables(t, object, e);
+	e->cwd = config_text(t, object, "cwd");
+	judge(t, object, e);
+}
+
+/* ---- the file ---------------------------------------------------------------- */
+
+static int
+take_servers(const struct config_tree *t, size_t object, const char *key,
+    const char *project, struct entries *ret)
+{
+	struct entry *more;
+	size_t list;
+
+	if (config_get(t, object, key, &list) < 0 || t->node[list].type != NODE_OBJECT)
+		return 0;
+	for (size_t i = t->node[list].first; i != TREE_NONE; i = t->node[i].next) {
+		if (t->node[i].key == NULL)
+			continue;
+		if (ret->n == ENTRIES_MAX)
+			return -E2BIG;
+		more = reallocarray(ret->entry, ret->n + 1, sizeof(*more));
+		if (more == NULL)
+			return -ENOMEM;
+		ret->entry = more;
+		more[ret->n] = (struct entry){.project = project};
+		take_entry(t, i, &more[ret->n++]);
+	}
+	return 0;
+}
+
+int
+entries_find(
+    const struct config_tree *t, const struct client_file *f, struct entries *ret)
+{
+	size_t projects;
+	int r;
+
+	*ret = (struct entries){.n = 0};
+	r = take_servers(t, 0, f->key, NULL, ret);
+	if (r < 0 || !f->projects || config_get(t, 0, "projects", &projects) < 0)
+		return r;
+	for (size_t i = t->node[projects].first; r == 0 && i != TREE_NONE;
+	     i = t->node[i].next)
+		r = take_servers(t, i, f->key, t->node[i].key, ret);
+	return r;
+}
+
+void
+entries_free(struct entries *e)
+{
+	free(e->entry);
+	*e = (struct entries){.n = 0};
+}
+
+const char *
+entry_risk(const struct entry *e)
+{
+	static const char *const fetches[] = {
+	    "npx", "bunx", "uvx", "pipx", "pnpm", "yarn"};
+
+	if (e->kind == ENTRY_KENNEL)
+		return "";
+	if (e->kind == ENTRY_REMOTE)
+		return "remote: not in a sandbox";
+	if (e->kind == ENTRY_OTHER)
+		return e->why;
+	for (size_t i = 0; i < ARRAY_LEN(fetches); i++)
+		if (strcmp(base_name(e->word[0]), fetches[i]) == 0)
+			return "fetches its code at each start; no sandbox";
+	if (strcmp(base_name(e->word[0]), "docker") == 0 ||
+	    strcmp(base_name(e->word[0]), "podman") == 0)
+		return "uses a container daemon";
+	return "no sandbox";
+}

@@ -1,0 +1,59 @@
+/*
+ * The servers of a configuration file: the command, the variables and the secrets of
+ * each entry.
+ */
+#ifndef KENNEL_SUPERVISOR_IMPORT_ENTRIES_H
+#define KENNEL_SUPERVISOR_IMPORT_ENTRIES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "supervisor/import/clients.h"
+#include "supervisor/import/config_tree.h"
+
+#define ENTRY_WORDS_MAX     256
+#define ENTRY_VARIABLES_MAX 128
+#define ENTRIES_MAX         1024 /* of one file */
+
+enum entry_kind {
+	ENTRY_COMMAND, /* a server that a command starts */
+	ENTRY_KENNEL,  /* kennel starts it already */
+	ENTRY_REMOTE,  /* a URL */
+	ENTRY_OTHER,   /* not understood, or nothing that kennel can start: why */
+};
+
+struct entry_variable {
+	const char *name, *value; /* of the tree; NULL: the client has it elsewhere */
+	size_t node;              /* of its member, or TREE_NONE */
+	bool secret;              /* by its name or its value */
+	bool clear;               /* and its value is in the file */
+};
+
+struct entry {
+	enum entry_kind kind;
+	const char *name;    /* of the tree */
+	const char *project; /* of the tree: the project that it is for, or NULL */
+	const char *why;     /* ENTRY_OTHER: a static text */
+	const char *word[ENTRY_WORDS_MAX + 1];
+	size_t word_n;
+	const char *cwd; /* or NULL */
+	struct entry_variable variable[ENTRY_VARIABLES_MAX];
+	size_t variable_n, clear_n; /* variables; secrets in clear text */
+	size_t command, args, env;  /* nodes, or TREE_NONE */
+};
+
+struct entries {
+	struct entry *entry;
+	size_t n;
+};
+
+/* Finds the servers of a parsed file. 0; -ENOMEM; -E2BIG. entries_free in every case.
+ * The texts are those of the tree. */
+int entries_find(
+    const struct config_tree *, const struct client_file *, struct entries *ret);
+void entries_free(struct entries *);
+
+/* What a person should know about the entry: a static text, or "". */
+const char *entry_risk(const struct entry *);
+
+#endif

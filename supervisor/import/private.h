@@ -1,0 +1,47 @@
+/*
+ * kennel import: what it found, and what its files share.
+ *
+ *	verb_import.c	the verb: options, search, table
+ *	write.c		the changes of the files
+ *	server.c	policies and secrets of their servers
+ */
+#ifndef KENNEL_SUPERVISOR_IMPORT_PRIVATE_H
+#define KENNEL_SUPERVISOR_IMPORT_PRIVATE_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "supervisor/import/clients.h"
+#include "supervisor/import/config_file.h"
+#include "supervisor/import/entries.h"
+#include "supervisor/import/config_tree.h"
+
+#define IMPORT_FILES_MAX 64
+#define IMPORT_NAMES_MAX 64
+
+struct import_found { /* one configuration file */
+	const struct client_file *client;
+	struct config_file file;
+	struct config_tree tree;
+	struct entries entries;
+	int broken; /* of config_parse: nothing of it is used */
+};
+
+struct import {
+	const char *only;                   /* --client, or NULL */
+	const char *name[IMPORT_NAMES_MAX]; /* the servers to import; none: all */
+	size_t name_n;
+	char project[PATH_MAX];
+	const char *key_file; /* of the vault, or NULL */
+	bool write, start, by_stdin, undo, forget;
+	struct import_found found[IMPORT_FILES_MAX];
+	size_t found_n;
+};
+
+bool import_wanted(const struct import *, const struct entry *);
+/* Where the backups are. NULL: no directory of data. Static. */
+const char *import_backup_dir(void);
+/* Changes every file that was found. An exit status. */
+int import_write(struct import *);
+
+#endif

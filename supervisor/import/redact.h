@@ -1,0 +1,17 @@
+/*
+ * Parts of a configuration file for a person's screen, without its secrets.
+ */
+#ifndef KENNEL_SUPERVISOR_IMPORT_REDACT_H
+#define KENNEL_SUPERVISOR_IMPORT_REDACT_H
+
+#include "shim/base/buf.h"
+#include "supervisor/import/config_tree.h"
+
+/* Appends the bytes from one offset up to another; each text in them that looks like
+ * a secret, or that has no decoded form, is "[secret]". 0, -ENOMEM, -EMSGSIZE. */
+int redact(const struct config_tree *, size_t from, size_t to, struct buf *out);
+/* By its name: TOKEN, SECRET, KEY, PASS, CREDENTIAL, AUTH, DSN; or by its value. A NULL
+ * value is unknown. */
+bool redact_looks_secret(const char *name, const char *value);
+
+#endif

@@ -1,0 +1,478 @@
+/*
+ * Each server gets a policy, as from `kennel init`, and its secrets are stored in the
+ * vault. Other verbs run in children: they print, and change directories.
+ */
+#include "supervisor/import/server.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "policy/lang/secret_path.h"
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "supervisor/base/exit_status.h"
+#include "supervisor/base/paths.h"
+#include "supervisor/cli/cli.h"
+#include "supervisor/cli/secret.h"
+#include "supervisor/launch/launch.h"
+
+#define WORDS_MAX    (ENTRY_WORDS_MAX + 2 * ENTRY_VARIABLES_MAX + 16)
+#define CHILD_OUTPUT (1u << 20)
+#define POLICY_MAX   (1u << 20)
+
+typedef int main_fn(int argc, char **argv);
+
+/* ---- other verbs, each in a child -------------------------------------------- */
+
+struct other_verb {
+	const char *dir; /* to work in, or NULL */
+	bool quiet;      /* print what it printed only if it fails */
+};
+
+static void
+run_in_child(const struct other_verb *c, int out, main_fn *fn, int argc, char **argv)
+{
+	int status;
+
+	if (c->dir != NULL && chdir(c->dir) < 0) {
+		log_error("unable to use %s: %s", c->dir, strerror(errno));
+		_exit(EXIT_INPUT);
+	}
+	if (out >= 0 && dup2(out, STDOUT_FILENO) < 0)
+		_exit(EXIT_FAILED);
+	status = fn(argc, argv);
+	(void)fflush(NULL);
+	_exit(status);
+}
+
+static void
+show_output(int fd)
+{
+	char *text = NULL;
+	size_t len;
+
+	if (lseek(fd, 0, SEEK_SET) == 0 && fd_slurp(fd, CHILD_OUTPUT, &text, &len) == 0)
+		(void)fwrite(text, 1, len, stdout); /* for a person */
+	free(text);
+}
+
+/* Runs a verb: its exit status. */
+static int
+run_verb(const struct other_verb *c, main_fn *fn, int argc, char **argv)
+{
+	/* early: memfd_create */
+	int out = c->quiet ? memfd_create("output", MFD_CLOEXEC) : -1, status = 0;
+	pid_t pid;
+
+	(void)fflush(NULL); /* unwritten output stays with the parent */
+	/* early: clone fork wait4 dup2 chdir */
+	pid = fork();
+	if (pid == 0)
+		run_in_child(c, out, fn, argc, argv);
+	while (pid > 0 && waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			pid = -1;
+	status = pid < 0 ? EXIT_FAILED : exit_status(status);
+	if (status != 0 && out >= 0)
+		show_output(out);
+	fd_close(&out);
+	return status;
+}
+
+/* ---- names ------------------------------------------------------------------- */
+
+/* A name that a policy accepts: a-z 0-9 - _ and dot, after a letter or digit. */
+static bool
+policy_name(const char *from, char out[NAME_LEN_MAX + 20])
+{
+	size_t n = 0;
+
+	for (; *from != '\0' && n < NAME_LEN_MAX; from++) {
+		int c = tolower((unsigned char)*from);
+
+		if (isascii(c) && isalnum(c))
+			out[n++] = (char)c;
+		else if (n > 0)
+			out[n++] = (char)(c == '_' || c == '.' ? c : '-');
+	}
+	while (n > 0 && !isalnum((unsigned char)out[n - 1]))
+		n--;
+	out[n] = '\0';
+	return n > 0;
+}
+
+/* mcp/SERVER/VARIABLE in the characters of secret paths. False: it has none. */
+static bool
+secret_path(const char *server, const char *variable, char out[SECRET_PATH_MAX + 1])
+{
+	int n = snprintf(out, SECRET_PATH_MAX + 1, "mcp/%s%s/%s%s",
+	    isdigit((unsigned char)server[0]) ? "s" : "", server,
+	    variable[0] == '_' ? "v" : "", variable);
+
+	if (n < 0 || n > SECRET_PATH_MAX)
+		return false;
+	for (char *p = out; *p != '\0'; p++)
+		*p = (char)(*p == '_' || *p == '.' ? '-' : tolower((unsigned char)*p));
+	return secret_path_wrong(out, strlen(out)) == NULL;
+}
+
+static bool
+same_text(const char *a, const char *b)
+{
+	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+/* Would one policy do for both? */
+static bool
+same_server(const struct entry *a, const struct entry *b)
+{
+	if (a->word_n != b->word_n || a->variable_n != b->variable_n ||
+	    !same_text(a->cwd, b->cwd))
+		return false;
+	for (size_t i = 0; i < a->word_n; i++)
+		if (strcmp(a->word[i], b->word[i]) != 0)
+			return false;
+	for (size_t i = 0; i < a->variable_n; i++)
+		if (strcmp(a->variable[i].name, b->variable[i].name) != 0 ||
+		    !same_text(a->variable[i].value, b->variable[i].value))
+			return false;
+	return true;
+}
+
+static struct made *
+made_find(struct writing *w, const char *name)
+{
+	for (size_t i = 0; i < w->made_n; i++)
+		if (w->made[i].entry != NULL && strcmp(w->made[i].name, name) == 0)
+			return &w->made[i];
+	return NULL;
+}
+
+/* ---- policies and secrets ---------------------------------------------------- */
+
+static void
+policy_path(const struct made *made, char out[PATH_MAX])
+{
+	(void)snprintf(out, PATH_MAX, "%.3000s/policies/%s.kennel", paths_config_dir(),
+	    made->name); /* fits */
+}
+
+/* The directory of the policies. An exit status. */
+static int
+prepare_dir(void)
+{
+	char dir[PATH_MAX];
+	int r;
+
+	(void)snprintf(
+	    dir, sizeof(dir), "%.3000s/policies", paths_config_dir()); /* fits */
+	r = fd_make_dirs(dir);
+	if (r < 0)
+		log_error("unable to create %s: %s", dir, strerror(-r));
+	return r < 0 ? EXIT_CONFIG : 0;
+}
+
+static const char *
+entry_dir(const struct writing *w, const struct import_found *f, const struct entry *e)
+{
+	if (e->cwd != NULL)
+		return e->cwd;
+	if (e->project != NULL)
+		return e->project;
+	return f->client->scope == SCOPE_PROJECT ? w->m->project : NULL;
+}
+
+/* kennel init NAME --env ... --vault ... -o OUT -- COMMAND: an exit status. */
+static int
+draft(struct writing *w, const struct made *made, const char *out)
+{
+	const struct entry *e = made->entry;
+	const struct other_verb how = {.dir = entry_dir(w, made->file, e), .quiet = true};
+	char *word[WORDS_MAX], *own[ENTRY_VARIABLES_MAX];
+	char path[SECRET_PATH_MAX + 1];
+	int n = 0, status = 0;
+	size_t own_n = 0;
+
+	word[n++] = (char *)"init";
+	word[n++] = (char *)made->name;
+	word[n++] = (char *)"-o";
+	word[n++] = (char *)out;
+	/* its secrets are not granted yet */
+	if (!w->m->start || e->clear_n > 0 || made->reused)
+		word[n++] = (char *)"--no-start";
+	for (size_t i = 0; i < e->variable_n && status == 0; i++) {
+		const struct entry_variable *v = &e->variable[i];
+		const char *value = v->clear ? path : v->secret ? NULL : v->value;
+
+		if (v->clear && !secret_path(made->name, v->name, path))
+			status = EXIT_INPUT;
+		else if (asprintf(&own[own_n], "%s%s%s", v->name,
+			     value == NULL ? "" : "=", value == NULL ? "" : value) < 0)
+			status = EXIT_FAILED;
+		if (status != 0)
+			break;
+		word[n++] = (char *)(v->clear    ? "--vault"
+				     : v->secret ? "--secret"
+						 : "--env");
+		word[n++] = own[own_n++];
+	}
+	word[n++] = (char *)"--";
+	for (size_t i = 0; i < e->word_n; i++)
+		word[n++] = (char *)e->word[i];
+	if (status == 0)
+		status = run_verb(&how, init_main, n, word);
+	else
+		log_error("unable to name the secrets of %s in the vault", made->name);
+	for (size_t i = 0; i < own_n; i++)
+		free(own[i]);
+	return status;
+}
+
+/* The vault, once: created, or unlocked if it is locked. */
+static int
+open_vault(struct writing *w)
+{
+	char path[PATH_MAX], *word[4];
+	const char *dir = paths_vault_dir();
+	int n = 1, status;
+
+	if (w->vault_open)
+		return 0;
+	if (dir == NULL) {
+		log_error("%s", paths_why());
+		return EXIT_CONFIG;
+	}
+	(void)snprintf(path, sizeof(path), "%.4000s/secrets.vault", dir); /* fits */
+	word[0] = (char *)(access(path, F_OK) == 0 ? "unlock" : "init");
+	if (w->m->key_file != NULL) {
+		word[n++] = (char *)"--key-file";
+		word[n++] = (char *)w->m->key_file;
+	} else if (w->m->by_stdin) {
+		word[n++] = (char *)"--stdin";
+	}
+	status = secret_become(n, word);
+	w->vault_open = status == 0;
+	return status;
+}
+
+static int
+store(const char *verb, const char *path, const char *value)
+{
+	char number[16], *word[] = {(char *)verb, (char *)"--fd", number, (char *)path};
+	int end[2], status, r;
+
+	/* early: pipe2 */
+	if (pipe2(end, 0) < 0) /* kennel-secret inherits it */
+		return EXIT_FAILED;
+	(void)fcntl(end[1], F_SETFL, O_NONBLOCK); /* a longer value than fits: EAGAIN */
+	r = fd_write_all(end[1], value, strlen(value));
+	fd_close(&end[1]);
+	(void)snprintf(number, sizeof(number), "%d", end[0]);
+	status = r < 0 ? EXIT_INPUT : secret_put_main(4, word);
+	fd_close(&end[0]);
+	return status;
+}
+
+static int
+store_secrets(struct writing *w, struct made *made)
+{
+	const struct other_verb how = {.quiet = true};
+	char *grant[] = {(char *)"grant", (char *)"--server", made->name};
+	const struct entry *e = made->entry;
+	char path[SECRET_PATH_MAX + 1];
+	int status = e->clear_n == 0 ? 0 : open_vault(w);
+
+	for (size_t i = 0; i < e->variable_n && status == 0; i++) {
+		if (!e->variable[i].clear)
+			continue;
+		(void)secret_path(made->name, e->variable[i].name, path); /* draft did */
+		/* a policy that was there before: its value may be in the vault */
+		status = made->reused ? store("rotate", path, e->variable[i].value) : 1;
+		if (status != 0)
+			status = store("set", path, e->variable[i].value);
+		made->secret_n += status == 0;
+	}
+	if (status == 0 && e->clear_n > 0)
+		status = run_verb(&how, grant_main, 3, grant);
+	return status;
+}
+
+/* Removes what was made for an entry whose file is not changed. */
+static void
+take_back(struct made *made)
+{
+	const struct other_verb how = {.quiet = true};
+	char path[PATH_MAX], secret[SECRET_PATH_MAX + 1];
+	char *word[] = {(char *)"remove", secret};
+
+	policy_path(made, path);
+	if (!made->reused)
+		(void)unlink(path); /* or there is none */
+	for (size_t i = 0; !made->reused && made->secret_n > 0; i++) {
+		if (!made->entry->variable[i].clear)
+			continue;
+		(void)secret_path(made->name, made->entry->variable[i].name, secret);
+		if (run_verb(&how, secret_become, 2, word) != 0)
+			log_error("unable to remove the secret %s", secret);
+		made->secret_n--;
+	}
+	made->entry = NULL;
+}
+
+/* ---- a policy that exists ---------------------------------------------------- */
+
+/* The text of a policy; the caller frees it. NULL. */
+static char *
+policy_text(const char *path)
+{
+	char *text = NULL;
+	size_t len;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+	if (fd >= 0 && fd_slurp(fd, POLICY_MAX, &text, &len) < 0)
+		text = NULL;
+	fd_close(&fd);
+	return text;
+}
+
+/* The line with the command; its length is in *ret. NULL: there is none. */
+static const char *
+run_line(const char *text, size_t *ret)
+{
+	for (; text != NULL && *text != '\0'; text = strchr(text, '\n')) {
+		text += strspn(text, " \t\n");
+		*ret = strcspn(text, "\n");
+		if (strncmp(text, "run ", 4) == 0)
+			return text;
+	}
+	return NULL;
+}
+
+/* Does it start the same command with the same secrets? */
+static bool
+same_policy(const struct made *made, const char *old, const char *new)
+{
+	const char *secret, *a, *b;
+	size_t a_len = 0, b_len = 0;
+	char path[SECRET_PATH_MAX + 1], line[2 * SECRET_PATH_MAX + 64];
+
+	a = run_line(old, &a_len);
+	b = run_line(new, &b_len);
+	if (a == NULL || b == NULL || a_len != b_len || memcmp(a, b, a_len) != 0)
+		return false;
+	for (size_t i = 0; i < made->entry->variable_n; i++) {
+		const struct entry_variable *v = &made->entry->variable[i];
+
+		if (!v->clear || !secret_path(made->name, v->name, path))
+			continue;
+		(void)snprintf(line, sizeof(line), "secret %.200s from vault %s", v->name,
+		    path); /* fits */
+		secret = strstr(old, line);
+		if (secret == NULL || strchr(" \n", secret[strlen(line)]) == NULL)
+			return false;
+	}
+	return true;
+}
+
+/* Drafts the policy again beside the one that exists, and compares them. */
+static int
+reuse(struct writing *w, struct made *made, const char *path)
+{
+	char again[PATH_MAX + 16];
+	char *old, *new;
+	int status;
+	bool same;
+
+	(void)snprintf(again, sizeof(again), "%s.again", path); /* fits */
+	(void)unlink(again);                                    /* of an earlier try */
+	made->reused = true;
+	status = draft(w, made, again);
+	if (status != 0)
+		return status;
+	old = policy_text(path);
+	new = policy_text(again);
+	same = old != NULL && new != NULL &&same_policy(made, old, new);
+	free(old);
+	free(new);
+	(void)unlink(again); /* it was for the comparison */
+	if (!same)
+		log_error("%s exists and starts another command: rename the server, or "
+			  "move the policy away",
+		    path);
+	return same ? 0 : EXIT_INPUT;
+}
+
+/* ---- an entry ---------------------------------------------------------------- */
+
+/* Finds the name of its policy: 1: such a server was made before; 0; an error. */
+static int
+take_name(struct writing *w, const struct import_found *f, struct made *made,
+    struct made **ret_before)
+{
+	const struct entry *e = made->entry;
+
+	if (!policy_name(e->name, made->name))
+		return -EINVAL;
+	*ret_before = made_find(w, made->name);
+	if (*ret_before == NULL)
+		return 0;
+	if (same_server((*ret_before)->entry, e))
+		return 1;
+	/* another server of the same name */
+	(void)snprintf(
+	    made->name + strlen(made->name), 20, "-%s", f->client->client); /* fits */
+	*ret_before = made_find(w, made->name);
+	if (*ret_before == NULL)
+		return 0;
+	return same_server((*ret_before)->entry, e) ? 1 : -EEXIST;
+}
+
+struct made *
+server_make(struct writing *w, const struct import_found *f, const struct entry *e)
+{
+	struct made *made = &w->made[w->made_n], *before;
+	char path[PATH_MAX];
+	int r, status;
+
+	*made = (struct made){.entry = e, .file = f};
+	r = w->made_n + 1 == MADE_MAX ? -ENOSPC : take_name(w, f, made, &before);
+	if (r == 1)
+		return before;
+	if (r < 0) {
+		made->entry = NULL;
+		log_error(
+		    "unable to name a policy after `%s`: rename the server", e->name);
+		return NULL;
+	}
+	policy_path(made, path);
+	status = prepare_dir();
+	if (status == 0)
+		status =
+		    access(path, F_OK) == 0 ? reuse(w, made, path) : draft(w, made, path);
+	if (status != 0 || store_secrets(w, made) != 0) {
+		take_back(made);
+		log_error("the server `%s` of %s is left as it is%s", e->name,
+		    f->file.path,
+		    status == EXIT_MISSING ? ": install its package, then run `kennel "
+					     "import --write` again"
+					   : "");
+		return NULL;
+	}
+	w->made_n++;
+	return made;
+}
+
+void
+server_take_back(struct writing *w, const struct import_found *f)
+{
+	for (size_t i = 0; i < w->made_n; i++)
+		if (w->made[i].entry != NULL && w->made[i].file == f)
+			take_back(&w->made[i]);
+}

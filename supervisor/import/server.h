@@ -1,0 +1,37 @@
+/*
+ * The policies and the secrets of the servers that are put under kennel.
+ */
+#ifndef KENNEL_SUPERVISOR_IMPORT_SERVER_H
+#define KENNEL_SUPERVISOR_IMPORT_SERVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "supervisor/import/private.h"
+
+#define NAME_LEN_MAX 48
+#define MADE_MAX     256
+
+struct made { /* a server that has been put under kennel */
+	char name[NAME_LEN_MAX + 20];
+	const struct entry *entry; /* NULL: taken back */
+	const struct import_found *file;
+	size_t secret_n; /* stored so far */
+	bool reused;     /* its policy was there before: it stays */
+};
+
+struct writing {
+	struct import *m;
+	struct made made[MADE_MAX];
+	size_t made_n;
+	bool vault_open;
+};
+
+/* Makes the policy and the secrets of one entry: NULL after reporting why not. An equal
+ * entry has the same. */
+struct made *server_make(
+    struct writing *, const struct import_found *, const struct entry *);
+/* Removes what was made for the entries of a file that is not changed. */
+void server_take_back(struct writing *, const struct import_found *);
+
+#endif

@@ -1,0 +1,146 @@
+/*
+ * What `kennel import --write` changes, for each file: first a policy for each server,
+ * then its secrets, then the file. If the file cannot be replaced, its policies and
+ * secrets are removed again.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shim/base/log.h"
+#include "supervisor/base/exit_status.h"
+#include "supervisor/base/paths.h"
+#include "supervisor/import/backup.h"
+#include "supervisor/import/edit.h"
+#include "supervisor/import/server.h"
+
+/* ---- files ------------------------------------------------------------------- */
+
+/* Do the new bytes have the same servers, the edited ones under kennel? */
+static bool
+as_meant(const struct import_found *f, const struct buf *text, size_t edited)
+{
+	struct entries now = {.n = 0};
+	size_t before = 0, after = 0;
+	struct config_tree t;
+	bool ok = config_parse(
+		      f->client->dialect, (const char *)text->data, text->len, &t) == 0 &&
+		  entries_find(&t, f->client, &now) == 0 && now.n == f->entries.n;
+
+	for (size_t i = 0; ok && i < now.n; i++) {
+		ok = strcmp(now.entry[i].name, f->entries.entry[i].name) == 0;
+		before += f->entries.entry[i].kind == ENTRY_KENNEL;
+		after += now.entry[i].kind == ENTRY_KENNEL;
+	}
+	entries_free(&now);
+	config_free(&t);
+	return ok && after == before + edited;
+}
+
+static int
+replace(const struct import_found *f, struct edits *edits, size_t edited)
+{
+	char backup[PATH_MAX];
+	struct buf text;
+	int r;
+
+	buf_init(&text, (size_t)2 * TREE_FILE_MAX);
+	r = edits_apply(edits, &f->tree, &text);
+	if (r == 0 && !as_meant(f, &text, edited))
+		r = -EBADMSG;
+	if (r == 0)
+		r = backup_write(
+		    import_backup_dir(), &f->file, text.data, text.len, backup);
+	if (r == 0) {
+		r = config_file_replace(&f->file, text.data, text.len);
+		if (r < 0)
+			(void)unlink(backup); /* nothing was replaced */
+	}
+	if (r == 0) {
+		printf("\n%s\n", f->file.path);
+		edits_diff(edits, &f->tree, stdout);
+	} else {
+		log_error("unable to change %s: %s; it is left as it is", f->file.path,
+		    r == -ESTALE ? "another program has changed it meanwhile"
+				 : strerror(-r));
+	}
+	explicit_bzero(text.data, text.len);
+	buf_free(&text);
+	return r;
+}
+
+/* Adds the edits of one entry: 1; 0: none; an exit status, negative. */
+static int
+write_entry(struct writing *w, const struct import_found *f, const struct entry *e,
+    struct edits *edits)
+{
+	const struct made *made;
+	int r;
+
+	if (!import_wanted(w->m, e) || e->kind == ENTRY_KENNEL)
+		return 0;
+	if (e->kind != ENTRY_COMMAND) {
+		log_warn("%s: the server `%s` is left as it is: %s", f->file.path,
+		    e->name, entry_risk(e));
+		/* a part of the client itself has no command */
+		return e->kind == ENTRY_REMOTE || e->word_n == 0 ? 0 : -EXIT_INPUT;
+	}
+	made = server_make(w, f, e);
+	if (made == NULL)
+		return -EXIT_INPUT;
+	r = edits_entry(edits, &f->tree, e, made->name);
+	if (r < 0)
+		log_error("unable to edit `%s`: %s", e->name, strerror(-r));
+	return r < 0 ? -EXIT_FAILED : 1;
+}
+
+static int
+write_file(struct writing *w, const struct import_found *f)
+{
+	struct edits edits = {.n = 0};
+	int status = 0, r = config_file_writable(&f->file);
+	size_t edited = 0;
+	bool whole = true;
+
+	if (f->broken < 0 || f->entries.n == 0)
+		return 0;
+	if (r < 0) {
+		log_error("%s is left as it is: %s", f->file.path,
+		    r == -EACCES ? "it is read-only" : strerror(-r));
+		return EXIT_INPUT;
+	}
+	for (size_t i = 0; i < f->entries.n && whole; i++) {
+		r = write_entry(w, f, &f->entries.entry[i], &edits);
+		edited += r > 0;
+		status = r < 0 ? -r : status;
+		whole = r != -EXIT_FAILED;
+	}
+	if (edits.n > 0 && (!whole || replace(f, &edits, edited) < 0)) {
+		server_take_back(w, f);
+		status = EXIT_FAILED;
+	}
+	edits_free(&edits);
+	return status;
+}
+
+int
+import_write(struct import *m)
+{
+	static struct writing w; /* large */
+	int status = 0, one;
+
+	w.m = m;
+	for (size_t i = 0; i < m->found_n; i++) {
+		one = write_file(&w, &m->found[i]);
+		status = one != 0 ? one : status;
+	}
+	if (w.made_n > 0)
+		printf(
+		    "\nReview the policies in %.3000s/policies, and restart the clients. "
+		    "`kennel import --undo`\nrestores the files. The backups in %s "
+		    "have the secrets in clear text:\n`kennel import --forget` "
+		    "removes them.\n",
+		    paths_config_dir(), import_backup_dir());
+	return status;
+}

@@ -1,0 +1,300 @@
+"""kennel import: from the configurations of MCP clients to `kennel run`, and back."""
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
+from kit import *  # noqa: E402,F403
+
+TOKEN = "hunter2-hunter2"  # the secret of every fixture
+PASSPHRASE = b"a long passphrase\n"
+
+# Where each client keeps its servers, as its own tools write it; @ is the command.
+JSON = '{\n  "%s": {\n    "srv": {\n      @\n      "env": {\n        "LANG": "C",\n        "API_TOKEN": "%s"\n      }%s\n    }\n  }\n}\n'
+JSON_IS = '{\n  "%s": {\n    "srv": {\n      @\n      "env": {\n        "LANG": "C"\n      }%s\n    }\n  }\n}\n'
+WORDS = '"command": "/bin/cat",\n      "args": [\n        "-u"\n      ],'
+WORDS_IS = '"command": "kennel",\n      "args": ["run", "srv"],'
+
+
+def plain(key, more=""):
+    return (JSON % (key, TOKEN, more)).replace("@", WORDS), (JSON_IS % (key, more)).replace("@", WORDS_IS)
+
+
+OPENCODE = ('{ "mcp": {"srv": {"type": "local", "command": ["/bin/cat", "-u"], "environment": {"API_TOKEN": "%s", "LANG": "C"}, "enabled": true}} } // end\n' % TOKEN,
+            '{ "mcp": {"srv": {"type": "local", "command": ["kennel", "run", "srv"], "environment": {"LANG": "C"}, "enabled": true}} } // end\n')
+CODEX = ('model = "x" # the model\n\n[mcp_servers.srv]\ncommand = "/bin/cat"\nargs = ["-u"]\nstartup_timeout_sec = 20\n\n[mcp_servers.srv.env]\nLANG = "C"\nAPI_TOKEN = "%s"\n' % TOKEN,
+         'model = "x" # the model\n\n[mcp_servers.srv]\ncommand = "kennel"\nargs = ["run", "srv"]\nstartup_timeout_sec = 20\n\n[mcp_servers.srv.env]\nLANG = "C"\n')
+GOOSE = ('GOOSE_MODEL: x\nextensions:\n  developer:\n    type: builtin\n    enabled: true\n  srv:\n    name: srv\n    type: stdio\n    cmd: /bin/cat\n    args:\n      - -u\n    envs:\n      LANG: C\n      API_TOKEN: %s\n    enabled: true\n' % TOKEN,
+         'GOOSE_MODEL: x\nextensions:\n  developer:\n    type: builtin\n    enabled: true\n  srv:\n    name: srv\n    type: stdio\n    cmd: "kennel"\n    args: ["run", "srv"]\n    envs:\n      LANG: C\n    enabled: true\n')
+VSCODE = ("{\n  // servers\n" + plain("servers", ',\n      "type": "stdio",')[0][2:-2] + ',\n  "inputs": [{"id": "x", "type": "promptString", "password": true,}],\n}\n',
+          "{\n  // servers\n" + plain("servers", ',\n      "type": "stdio",')[1][2:-2] + ',\n  "inputs": [{"id": "x", "type": "promptString", "password": true,}],\n}\n')
+ZED = ('{\n  /* settings */ "theme": "One",\n  "context_servers": {"srv": {"source": "custom", "command": {"path": "/bin/cat", "args": ["-u"], "env": {"LANG": "C", "API_TOKEN": "%s"}}}},\n}\n' % TOKEN,
+       '{\n  /* settings */ "theme": "One",\n  "context_servers": {"srv": {"source": "custom", "command": {"path": "kennel", "args": ["run", "srv"], "env": {"LANG": "C"}}}},\n}\n')
+LOCAL = ('{"projects": {"/tmp": {"mcpServers": {"srv": {"type": "stdio", "command": "/bin/cat", "args": ["-u"], "env": {"LANG": "C", "API_TOKEN": "%s"}}}, "enabledMcpjsonServers": []}}}' % TOKEN,
+         '{"projects": {"/tmp": {"mcpServers": {"srv": {"type": "stdio", "command": "kennel", "args": ["run", "srv"], "env": {"LANG": "C"}}}, "enabledMcpjsonServers": []}}}')
+
+FILES = [
+    ("claude-desktop", ".config/Claude/claude_desktop_config.json", plain("mcpServers")),
+    ("claude-code", ".claude.json", plain("mcpServers", ',\n      "type": "stdio"')),
+    ("claude-code", ".claude.json", LOCAL),
+    ("claude-code", "project/.mcp.json", plain("mcpServers")),
+    ("cursor", ".cursor/mcp.json", plain("mcpServers")),
+    ("vscode", ".config/Code/User/mcp.json", VSCODE),
+    ("copilot", ".copilot/mcp-config.json", plain("mcpServers", ',\n      "tools": ["*"]')),
+    ("windsurf", ".codeium/windsurf/mcp_config.json", plain("mcpServers")),
+    ("zed", ".config/zed/settings.json", ZED),
+    ("codex", ".codex/config.toml", CODEX),
+    ("gemini", ".gemini/settings.json", plain("mcpServers", ',\n      "trust": false')),
+    ("cline", ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json", plain("mcpServers", ',\n      "autoApprove": []')),
+    ("goose", ".config/goose/config.yaml", GOOSE),
+    ("opencode", ".config/opencode/opencode.jsonc", OPENCODE),
+    ("kilo", ".config/kilo/kilo.json", OPENCODE),
+    ("kiro", ".kiro/settings/mcp.json", plain("mcpServers")),
+    ("antigravity", ".gemini/config/mcp_config.json", plain("mcpServers")),
+    ("junie", ".junie/mcp/mcp.json", plain("mcpServers")),
+]
+
+
+class Home:
+    """A home of its own, with kennel's directories in it."""
+
+    def __init__(self, name):
+        self.dir = os.path.realpath(TMP) + "/import-" + name
+        os.makedirs(self.dir + "/project", mode=0o700)
+        self.kennel = self.dir + "/kennel"
+        os.mkdir(self.kennel, 0o700)
+
+    def put(self, path, text):
+        path = self.dir + "/" + path
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as f:
+            f.write(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    def run(self, *words, stdin=PASSPHRASE):
+        r = subprocess.run([KENNEL] + list(words), cwd=self.dir + "/project", input=stdin, timeout=50,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           env={"PATH": "/usr/bin:/bin", "HOME": self.dir, "KENNEL_HOME": self.kennel})
+        absent(TOKEN, (r.stdout + r.stderr).decode(), "the secret in the output")
+        return r.returncode, r.stdout.decode(), r.stderr.decode()
+
+    def write(self, *words):
+        return self.run("import", "--write", "--no-start", "--stdin", *words)
+
+    def end(self):
+        self.run("secret", "lock")
+
+
+def one(name, path, text, wanted, then=None, status=0):
+    """Imports one file, and restores it."""
+    h = Home(name)
+    text = text if isinstance(text, bytes) else text.encode()
+    wanted = wanted if isinstance(wanted, bytes) else wanted.encode()
+    at = h.put(path, text)
+    code, out, err = h.run("import")
+    equal(code, 0, err)
+    within("API_TOKEN", out, "the table")
+    equal(reads(at), text, "a dry run")
+    check(not os.path.exists(h.kennel + "/policies"), "a dry run makes no policy")
+    code, out, err = h.write()
+    equal(code, status, out + err)
+    equal(reads(at), wanted, path)
+    policy = reads(h.kennel + "/policies/srv.kennel").decode()
+    within('run %s "-u"\n' % os.path.realpath("/bin/cat"), policy)
+    within("secret API_TOKEN from vault mcp/srv/api-token\n", policy)
+    within('env LANG = "C"\n', policy)
+    code, _, err = h.run("policy", "check", h.kennel + "/policies/srv.kennel")
+    equal(code, 0, err)
+    if then is not None:
+        then(h, at)
+    code, out, err = h.write()
+    equal(reads(at), wanted, "a second time")
+    code, out, err = h.run("import", "--undo")
+    equal(code, 0, out + err)
+    equal(reads(at), text, "undone")
+    h.end()
+
+
+for number, (client_, path_, (before_, after_)) in enumerate(FILES):
+    @test("%s: %s becomes kennel's and is restored to the byte" % (client_, path_))
+    def form(name="form%d" % number, client=client_, path=path_, before=before_, after=after_):
+        one(name, path, before, after)
+
+
+@test("a byte order mark, CRLF, and the file behind a link are kept; the link stays")
+def bytes_kept():
+    before, after = (b"\xef\xbb\xbf" + t.replace("\n", "\r\n").encode() for t in plain("mcpServers"))
+    one("bom", ".cursor/mcp.json", before, after)
+    before, after = (t.replace("\n", "\r\n") for t in CODEX)
+    one("crlf", ".codex/config.toml", before, after)
+
+    h = Home("link")
+    target = h.put("dotfiles/mcp.json", plain("mcpServers")[0])
+    os.chmod(target, 0o640)
+    os.mkdir(h.dir + "/.cursor")
+    link = h.dir + "/.cursor/mcp.json"
+    os.symlink("../dotfiles/mcp.json", link)
+    code, out, err = h.write()
+    equal(code, 0, out + err)
+    equal(os.readlink(link), "../dotfiles/mcp.json")
+    equal(reads(target).decode(), plain("mcpServers")[1])
+    equal(os.stat(target).st_mode & 0o7777, 0o640, "its mode")
+    equal(os.listdir(h.dir + "/dotfiles"), ["mcp.json"], "no other file is left")
+    equal(h.run("import", "--undo")[0], 0)
+    equal(reads(link).decode(), plain("mcpServers")[0])
+    h.end()
+
+
+@test("a read-only file and one that is not understood are left as they are")
+def left():
+    h = Home("left")
+    ro = h.put(".cursor/mcp.json", plain("mcpServers")[0])
+    os.chmod(ro, 0o444)
+    bad = h.put(".gemini/settings.json", plain("mcpServers")[0] + "}")
+    code, out, err = h.write()
+    equal(code, 65, err)
+    within("it is read-only", err)
+    within("settings.json: line 15: unexpected text after }", err)
+    equal(reads(ro).decode(), plain("mcpServers")[0])
+    equal(reads(bad).decode(), plain("mcpServers")[0] + "}")
+    check(not os.path.exists(h.kennel + "/policies/srv.kennel"), "a policy was made")
+    check(not os.path.exists(h.kennel + "/vault/secrets.vault"), "a vault was made")
+    h.end()
+
+
+@test("remote servers, packages that are not installed and secrets in arguments are left, the others of the file are not")
+def mixed():
+    h = Home("mixed")
+    entry = {"url": {"url": "https://example.com/mcp"}, "pkg": {"command": "npx", "args": ["-y", "a-server@1.0.0"]},
+             "arg": {"command": "/bin/cat", "args": ["--token", TOKEN]}, "fills": {"command": "/bin/cat", "args": ["${HOME}"]},
+             "srv": {"command": "/bin/cat"}}
+    at = h.put(".cursor/mcp.json", json.dumps({"mcpServers": entry}, indent=2))
+    code, out, err = h.write()
+    equal(code, 65, out + err)
+    within("npm install --global --prefix %s/servers/pkg --ignore-scripts a-server@1.0.0" % h.kennel, out)
+    within("run `kennel import --write` again", err)
+    within("`arg` is left as it is: an argument looks like a secret", err)
+    within("`fills` is left as it is: its client fills in a part of the command", err)
+    within("`url` is left as it is: remote", err)
+    now = json.loads(reads(at))["mcpServers"]
+    equal(now.pop("srv"), {"command": "kennel", "args": ["run", "srv"]})
+    entry.pop("srv")
+    equal(now, entry)
+    equal(os.listdir(h.kennel + "/policies"), ["srv.kennel"])
+    h.end()
+
+
+@test("two clients share the policy of one server; another server of the name gets its own")
+def shared():
+    h = Home("shared")
+    h.put(".cursor/mcp.json", plain("mcpServers")[0])
+    h.put(".kiro/settings/mcp.json", plain("mcpServers")[0])
+    h.put(".junie/mcp/mcp.json", plain("mcpServers")[0].replace('"-u"', '"-v"'))
+    code, out, err = h.write()
+    equal(code, 0, out + err)
+    equal(sorted(os.listdir(h.kennel + "/policies")), ["srv-junie.kennel", "srv.kennel"])
+    within('"run", "srv-junie"', reads(h.dir + "/.junie/mcp/mcp.json").decode())
+    within('"run", "srv"', reads(h.dir + "/.kiro/settings/mcp.json").decode())
+    # a client that comes later: the policy that exists is used if it starts the same
+    h.put(".codeium/windsurf/mcp_config.json", plain("mcpServers")[0])
+    equal(h.write()[0], 0)
+    within('"run", "srv"', reads(h.dir + "/.codeium/windsurf/mcp_config.json").decode())
+    other = h.put(".gemini/settings.json", plain("mcpServers")[0].replace('"-u"', '"-e"'))
+    code, out, err = h.write()
+    equal(code, 65, out + err)
+    within("srv.kennel exists and starts another command", err)
+    within('"-e"', reads(other).decode())
+    h.end()
+
+
+@test("only the named servers and the named client are imported")
+def named():
+    h = Home("named")
+    a = h.put(".cursor/mcp.json", '{"mcpServers": {"one": {"command": "/bin/cat"}, "two": {"command": "/bin/cat"}}}')
+    b = h.put(".kiro/settings/mcp.json", '{"mcpServers": {"two": {"command": "/bin/cat"}}}')
+    equal(h.write("--client", "cursor", "two")[0], 0)
+    equal(reads(a).decode(), '{"mcpServers": {"one": {"command": "/bin/cat"}, "two": {"command": "kennel", "args": ["run", "two"]}}}')
+    equal(reads(b).decode(), '{"mcpServers": {"two": {"command": "/bin/cat"}}}')
+    for words in (["--client", "nobody"], ["--bogus"], ["--client"], ["--undo", "x"]):
+        equal(h.run("import", *words)[0], 64, words)
+    h.end()
+
+
+@test("a file that was changed after the import is not restored over; its backup is kept until it is forgotten")
+def changed():
+    h = Home("changed")
+    at = h.put(".cursor/mcp.json", plain("mcpServers")[0])
+    equal(h.write()[0], 0)
+    backup = h.kennel + "/import/000001.backup"
+    equal(os.stat(backup).st_mode & 0o7777, 0o600, "of the backup")
+    with open(at, "a") as f:
+        f.write(" ")
+    code, out, err = h.run("import", "--undo")
+    equal(code, 65, out + err)
+    within("was changed after the import", err)
+    equal(reads(at).decode(), plain("mcpServers")[1] + " ")
+    within(TOKEN, reads(backup).decode(), "the original is kept")
+    code, out, err = h.run("import", "--forget")
+    equal(code, 0, out + err)
+    check(not os.path.exists(backup), "it is forgotten")
+    h.end()
+
+
+@test("a wrong passphrase changes nothing: no file, no policy")
+def locked():
+    h = Home("locked")
+    equal(h.run("secret", "init", "--stdin")[0], 0)
+    equal(h.run("secret", "lock")[0], 0)
+    at = h.put(".cursor/mcp.json", plain("mcpServers")[0])
+    code, out, err = h.run("import", "--write", "--no-start", "--stdin", stdin=b"another passphrase\n")
+    equal(code, 65, out + err)
+    equal(reads(at).decode(), plain("mcpServers")[0])
+    equal(os.listdir(h.kennel + "/policies"), [])
+    check(not os.path.exists(h.kennel + "/import"), "a backup was made")
+    equal(h.write()[0], 0, "the control")
+    equal(reads(at).decode(), plain("mcpServers")[1])
+    h.end()
+
+
+@test("another program's change between reading and writing is kept; the policy and the secret are removed again")
+def concurrent():
+    h = Home("concurrent")
+    at = h.put(".cursor/mcp.json", plain("mcpServers")[0])
+    p = start([KENNEL, "import", "--write", "--no-start", "--stdin"], cwd=h.dir + "/project", stdin=subprocess.PIPE,
+              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+              env={"PATH": "/usr/bin:/bin", "HOME": h.dir, "KENNEL_HOME": h.kennel})
+    within(b"CLIENT", p.stdout.readline(), "it has read the file and waits for the passphrase")
+    with open(at, "a") as f:
+        f.write("\n")
+    out, err = p.communicate(PASSPHRASE, timeout=50)
+    equal(p.returncode, 125, out + err)
+    within(b"another program has changed it meanwhile", err)
+    equal(reads(at).decode(), plain("mcpServers")[0] + "\n")
+    equal(os.listdir(os.path.dirname(at)), ["mcp.json"], "no other file is left")
+    equal(os.listdir(h.kennel + "/policies"), [])
+    equal(os.listdir(h.kennel + "/import"), [], "no backup")
+    absent("mcp/srv/api-token", h.run("secret", "versions")[1])
+    h.end()
+
+
+@test("an imported server runs as the agent starts it, with its secret from the vault and the tools that it marks as reading")
+def runs():
+    h = Home("runs")
+    entry = {"command": TOY, "args": ["--describe", "API_TOKEN"], "env": {"API_TOKEN": TOKEN}}
+    at = h.put(".cursor/mcp.json", json.dumps({"mcpServers": {"srv": entry}}))
+    code, out, err = h.write()
+    equal(code, 0, out + err)
+    within("mcp/srv/api-token", h.run("secret", "grants")[1])
+    now = json.loads(reads(at))["mcpServers"]["srv"]
+    equal((now["command"], now["env"]), ("kennel", {}))
+    s = Mcp([KENNEL] + now["args"], env={"HOME": h.dir, "KENNEL_HOME": h.kennel})
+    s.initialize()
+    text = json.dumps(s.request("tools/list"))
+    within('"echo"', text)
+    absent(TOKEN, text, "redacted")
+    absent("(unset)", text, "the server has the variable")
+    s.close()
+    h.end()
+
+
+main()

@@ -1,0 +1,291 @@
+/*
+ * Configurations of clients: what is found in each dialect, and that an edit changes
+ * what it must and nothing else.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <limits.h>
+
+#include "shim/base/array.h"
+#include "supervisor/import/edit.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/unit/corpus.h"
+
+static struct config_tree tree;
+static struct entries found;
+
+/* The file after every command became kennel's; the caller frees it. */
+static char *
+edit(enum dialect dialect, const char *key, const char *text)
+{
+	struct client_file file = {.dialect = dialect, .key = key, .projects = true};
+	struct edits e = {.n = 0};
+	struct buf after;
+	char *copy;
+
+	buf_init(&after, 1u << 20);
+	assert_int_equal(config_parse(dialect, text, strlen(text), &tree), 0);
+	assert_int_equal(entries_find(&tree, &file, &found), 0);
+	for (size_t i = 0; i < found.n; i++)
+		if (found.entry[i].kind == ENTRY_COMMAND)
+			assert_int_equal(edits_entry(&e, &tree, &found.entry[i], "n"), 0);
+	assert_int_equal(edits_apply(&e, &tree, &after), 0);
+	copy = strdup(buf_str(&after));
+	edits_free(&e);
+	buf_free(&after);
+	entries_free(&found);
+	config_free(&tree);
+	return copy;
+}
+
+static const struct row {
+	enum dialect dialect;
+	const char *key, *before, *after;
+} rows[] = {
+    {DIALECT_JSON, "mcpServers", "{\"mcpServers\":{\"a\":{\"command\":\"x\"}}}",
+	"{\"mcpServers\":{\"a\":{\"command\":\"kennel\", \"args\": [\"run\", "
+	"\"n\"]}}}"},
+    {DIALECT_JSON, "mcp",
+	"\xef\xbb\xbf{\"mcp\": {\"a\": {\"command\": [\"x\", \"-y\"], // c\r\n"
+	"  \"environment\": {\"A\": \"b\"},\r\n},},}\r\n",
+	"\xef\xbb\xbf{\"mcp\": {\"a\": {\"command\": [\"kennel\", \"run\", \"n\"], // "
+	"c\r\n"
+	"  \"environment\": {\"A\": \"b\"},\r\n},},}\r\n"},
+    {DIALECT_JSON, "s",
+	"{\"s\": {\"a\": {\"command\": {\"path\": \"x\", \"args\": [], "
+	"\"env\": {\"T_TOKEN\": \"12345\"}}}}}",
+	"{\"s\": {\"a\": {\"command\": {\"path\": \"kennel\", \"args\": [\"run\", "
+	"\"n\"], \"env\": {}}}}}"},
+    /* the first, the last and the only secret; a trailing comma stays one */
+    {DIALECT_JSON, "s",
+	"{\"s\": {\"a\": {\"command\": \"x\", \"args\": [], \"env\": {\n"
+	"    \"A_KEY\": \"12345\",\n    \"B\": \"c\", /* of b */\n"
+	"    \"D_KEY\": \"67890\"\n  }}}}",
+	"{\"s\": {\"a\": {\"command\": \"kennel\", \"args\": [\"run\", \"n\"], \"env\": "
+	"{\n"
+	"    \"B\": \"c\" /* of b */\n  }}}}"},
+    {DIALECT_JSON, "s",
+	"{\"s\": {\"a\": {\"command\": \"x\", \"args\": [], \"env\": "
+	"{\"B\": \"c\", \"D_KEY\": \"67890\",}}}}",
+	"{\"s\": {\"a\": {\"command\": \"kennel\", \"args\": [\"run\", \"n\"], \"env\": "
+	"{\"B\": \"c\", }}}}"},
+    /* what the client fills in, a URL, and kennel itself are left */
+    {DIALECT_JSON, "s",
+	"{\"s\": {\"a\": {\"url\": \"https://x\"}, \"b\": {\"command\": \"kennel\", "
+	"\"args\": [\"run\", \"b\"]}, \"c\": {\"command\": \"${X}\"}}}",
+	"{\"s\": {\"a\": {\"url\": \"https://x\"}, \"b\": {\"command\": \"kennel\", "
+	"\"args\": [\"run\", \"b\"]}, \"c\": {\"command\": \"${X}\"}}}"},
+    {DIALECT_JSON, "s",
+	"{\"projects\": {\"/p\": {\"s\": {\"a\": {\"command\": \"x\", \"args\": [], "
+	"\"env\": {\"A_KEY\": \"${A_KEY}\"}}}}}}",
+	"{\"projects\": {\"/p\": {\"s\": {\"a\": {\"command\": \"kennel\", "
+	"\"args\": [\"run\", \"n\"], \"env\": {\"A_KEY\": \"${A_KEY}\"}}}}}}"},
+    {DIALECT_TOML, "m",
+	"# top\r\n[m.\"a b\"]\r\ncommand = 'x' # c\r\n  [m.\"a b\".env]\r\n"
+	"  A_KEY = \"12345\" # mine\r\n  B = '''\r\nc'''\r\n[[z]]\r\nq = 1\r\n",
+	"# top\r\n[m.\"a b\"]\r\ncommand = \"kennel\"\r\nargs = [\"run\", \"n\"] # c\r\n"
+	"  [m.\"a b\".env]\r\n  B = '''\r\nc'''\r\n[[z]]\r\nq = 1\r\n"},
+    {DIALECT_TOML, "m",
+	"m.a = {command = \"x\", args = [\"y\", # c\n], env = {B = \"c\", A_KEY = "
+	"\"12345\"}}",
+	"m.a = {command = \"kennel\", args = [\"run\", \"n\"], env = {B = \"c\"}}"},
+    {DIALECT_YAML, "extensions",
+	"a: [1,\n  2]\nextensions:\n  b:\n    cmd: x\n    args:\n    - -y # c\n"
+	"    - 'z'\n    envs:\n      A_KEY: \"12345\"\n      B: c\n    timeout: 3\n",
+	"a: [1,\n  2]\nextensions:\n  b:\n    cmd: \"kennel\"\n    args: [\"run\", "
+	"\"n\"]\n"
+	"    envs:\n      B: c\n    timeout: 3\n"},
+    {DIALECT_YAML, "extensions",
+	"extensions:\n  b:\n    cmd: x\n    args: []\n    envs:\n      A_KEY: 12345\n",
+	"extensions:\n  b:\n    cmd: \"kennel\"\n    args: [\"run\", \"n\"]\n    envs: "
+	"{}\n"},
+    {DIALECT_YAML, "extensions",
+	"extensions:\n  b: {cmd: x, envs: {A_KEY: abcde, B: c}}\n",
+	"extensions:\n  b: {cmd: \"kennel\", args: [\"run\", \"n\"], envs: {B: c}}\n"},
+};
+
+static void
+edits(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char *after = edit(rows[i].dialect, rows[i].key, rows[i].before);
+
+		assert_string_equal(after, rows[i].after);
+		free(after);
+	}
+}
+
+/* A second edit finds nothing to do. */
+static void
+again(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char *after = edit(rows[i].dialect, rows[i].key, rows[i].after);
+
+		assert_string_equal(after, rows[i].after);
+		free(after);
+	}
+}
+
+static void
+refused(void **state)
+{
+	static const struct {
+		enum dialect dialect;
+		const char *text;
+		size_t line;
+	} row[] = {
+	    {DIALECT_JSON, "{\"a\": 1 \"b\": 2}", 1},
+	    {DIALECT_JSON, "{\"a\": \"b\n\"}", 1},
+	    {DIALECT_JSON, "{\n/* ", 2},
+	    {DIALECT_JSON, "{} x", 1},
+	    {DIALECT_JSON, "[]", 1},
+	    {DIALECT_JSON, "", 1},
+	    {DIALECT_TOML, "a = 1\na = 2\n", 2},
+	    {DIALECT_TOML, "a = {b.c = 1}\n", 1},
+	    {DIALECT_TOML, "a = \"b\n\"\n", 1},
+	    {DIALECT_TOML, "[a\n", 1},
+	    {DIALECT_TOML, "a = 1 2 [\n", 1},
+	    {DIALECT_YAML, "extensions:\n  a: &b\n    cmd: c\n", 2},
+	    {DIALECT_YAML, "extensions:\n  a: *b\n", 2},
+	    {DIALECT_YAML, "extensions:\n  a: !t b\n", 2},
+	    {DIALECT_YAML, "extensions:\n  a: b\n    c\n", 3},
+	    {DIALECT_YAML, "extensions:\n  a: [b,\n    c]\n", 2},
+	    {DIALECT_YAML, "extensions:\n  a: \"b\n    c\"\n", 2},
+	    {DIALECT_YAML, "extensions:\n\ta: b\n", 2},
+	    {DIALECT_YAML, "extensions:\n  a: b: c\n", 2},
+	    {DIALECT_YAML, "a: b\n---\nc: d\n", 2},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
+		assert_int_equal(
+		    config_parse(row[i].dialect, row[i].text, strlen(row[i].text), &tree),
+		    -EBADMSG);
+		assert_int_equal(tree.line, row[i].line); 
+		assert_true(tree.why[0] != '\0');
+		config_free(&tree);
+	}
+}
+
+/* An entry that is not understood is not started by kennel, and says why. */
+static void
+not_understood(void **state)
+{
+	static const char *const entry[] = {
+	    "{\"command\": \"x\", \"command\": \"y\"}",
+	    "{\"command\": \"x\", \"env\": {\"A\": \"b\"}, \"env\": {}}",
+	    "{\"command\": \"x\", \"env\": {\"A\": \"b\", \"A\": \"c\"}}",
+	    "{\"command\": \"x\", \"env\": {\"A B\": \"c\"}}",
+	    "{\"command\": \"x\", \"env\": {\"A\": [1]}}",
+	    "{\"command\": \"x\", \"env\": {\"A\": \"\\u0000\"}}",
+	    "{\"command\": \"x\", \"args\": \"y\"}",
+	    "{\"command\": \"x\", \"args\": [1]}",
+	    "{\"command\": \"x\", \"args\": [\"--token\", \"hunter2hunter2\"]}",
+	    "{\"command\": \"x\", \"envFile\": \".env\"}",
+	    "{\"command\": \"\"}",
+	    "{}",
+	    "[]",
+	};
+	static const struct client_file file = {.dialect = DIALECT_JSON, .key = "s"};
+	char text[256];
+
+	for (size_t i = 0; i < ARRAY_LEN(entry); i++) {
+		(void)snprintf(text, sizeof(text), "{\"s\": {\"a\": %s}}", entry[i]);
+		assert_int_equal(
+		    config_parse(DIALECT_JSON, text, strlen(text), &tree), 0);
+		assert_int_equal(entries_find(&tree, &file, &found), 0);
+		assert_int_equal(found.n, 1);
+		assert_int_equal(found.entry[0].kind, ENTRY_OTHER);
+		assert_true(entry_risk(&found.entry[0])[0] != '\0');
+		entries_free(&found);
+		config_free(&tree);
+	}
+}
+
+/* A diff shows no secret of the lines that it shows, also not one of another entry. */
+static void
+redacted(void **state)
+{
+	static const char text[] =
+	    "{\"s\": {\"a\": {\"command\": \"x\", \"env\": {\"A_KEY\": \"one12345\"}}, "
+	    "\"b\": {\"url\": \"x\", \"headers\": {\"Authorization\": \"two12345\"}}, "
+	    "\"c\": {\"args\": [\"--token\", \"three12345\"]}}}";
+	static const struct client_file file = {.dialect = DIALECT_JSON, .key = "s"};
+	struct edits e = {.n = 0};
+	struct buf after;
+	char *shown = NULL;
+	size_t len = 0;
+	FILE *out;
+
+	buf_init(&after, 1u << 20);
+	assert_int_equal(config_parse(DIALECT_JSON, text, strlen(text), &tree), 0);
+	assert_int_equal(entries_find(&tree, &file, &found), 0);
+	assert_int_equal(edits_entry(&e, &tree, &found.entry[0], "n"), 0);
+	assert_int_equal(edits_apply(&e, &tree, &after), 0);
+	out = open_memstream(&shown, &len);
+	assert_non_null(out);
+	edits_diff(&e, &tree, out);
+	assert_int_equal(fclose(out), 0);
+	assert_null(strstr(shown, "12345"));
+	assert_non_null(strstr(shown, "\"A_KEY\": [secret]"));
+	assert_non_null(strstr(shown, "+{\"s\": {\"a\": {\"command\": \"kennel\""));
+	free(shown);
+	edits_free(&e);
+	buf_free(&after);
+	entries_free(&found);
+	config_free(&tree);
+}
+
+static void
+paths(void **state)
+{
+	const struct client_file *file;
+	char path[PATH_MAX];
+	size_t n;
+
+	file = client_files(&n);
+	assert_int_equal(setenv("CODEX_HOME", "/elsewhere", 1), 0);
+	assert_int_equal(unsetenv("XDG_CONFIG_HOME"), 0);
+	for (size_t i = 0; i < n; i++) {
+		assert_true(client_known(file[i].client));
+		assert_int_equal(client_path(&file[i], "/h", "/p", path), 0);
+		if (file[i].variable != NULL &&
+		    strcmp(file[i].variable, "CODEX_HOME") == 0)
+			assert_string_equal(path, "/elsewhere/config.toml");
+		else if (file[i].scope == SCOPE_USER)
+			assert_memory_equal(path, "/h/.", 4);
+		else
+			assert_memory_equal(
+			    path, file[i].scope == SCOPE_PROJECT ? "/p/" : "/etc", 3);
+		assert_null(strchr(path, '|'));
+	}
+	assert_false(client_known("nobody"));
+}
+
+static void
+corpus(void **state)
+{
+	assert_in_range(
+	    corpus_each("tests/fuzz/corpus/client_config", corpus_input), 10, 1000);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(edits),
+	    cmocka_unit_test(again),
+	    cmocka_unit_test(refused),
+	    cmocka_unit_test(not_understood),
+	    cmocka_unit_test(redacted),
+	    cmocka_unit_test(paths),
+	    cmocka_unit_test(corpus),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
