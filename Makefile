@@ -494,6 +494,10 @@ KENNEL = \
 	shim/host/subid.o \
 	supervisor/accept/accept_proposal.o \
 	supervisor/accept/manifest_write.o \
+	supervisor/answer/approval_id.o \
+	supervisor/answer/open_list.o \
+	supervisor/answer/session.o \
+	supervisor/answer/show.o \
 	supervisor/audit/connect.o \
 	supervisor/audit/log/schema.o \
 	supervisor/audit/log/segment.o \
@@ -506,6 +510,7 @@ KENNEL = \
 	supervisor/base/person_socket.o \
 	supervisor/cli/approve.o \
 	supervisor/cli/approve_value.o \
+	supervisor/cli/approve_watch.o \
 	supervisor/cli/audit.o \
 	supervisor/cli/audit_changes.o \
 	supervisor/cli/audit_find_secret.o \

@@ -1,0 +1,121 @@
+/*
+ * The answer room: the user's side of pending approvals (docs/PROTOCOL.approve).
+ *
+ *	session.c	one session: list its approvals, answer one, reopen a path
+ *	approval_id.c	the id by which a user names an approval
+ *	show.c		an approval as text, and as JSON
+ *	open_list.c	the pending approvals of all sessions, kept up to date
+ *
+ * Runs as the calling user. The texts of an approval come from agents, servers and
+ * repositories: they are escaped where they are shown.
+ */
+#ifndef KENNEL_SUPERVISOR_ANSWER_ANSWER_H
+#define KENNEL_SUPERVISOR_ANSWER_ANSWER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "shim/base/wire.h"
+#include "supervisor/approve/approve.h"
+
+#define SESSIONS_MAX 256 /* whose approvals are listed */
+
+/* A pending approval as received: its texts point into the packet. */
+struct approval {
+	long pid; /* of its session */
+	uint32_t number, kind, cut;
+	uint64_t waits_ms, left_ms;
+	const char *server, *subject, *detail, *rule, *because, *request;
+	struct span digest; /* QUESTION_DIGEST_LEN bytes */
+};
+
+/* The user's decision. */
+struct decision {
+	enum question_answer answer;
+	bool unseen; /* also if part of it was not shown */
+};
+
+/* ---- session.c ----------------------------------------------------------------- */
+
+typedef void approval_fn(const struct approval *);
+
+/* Calls fn with each pending approval of the session of process pid: 0 or -errno. */
+int session_list(long pid, approval_fn *fn);
+/* Sends the list's request; watching: changes follow. 0 or -errno. */
+int session_subscribe(int fd, bool watching);
+/* Reads a QUESTION after its type: 0 or -EBADMSG. */
+int approval_read(struct wire_in *, long pid, struct approval *ret);
+/* True: r says that the session has ended. */
+bool session_is_over(int r);
+/* Why a session gave no answer, for a message. */
+const char *session_error(int r);
+
+struct approval_id;
+/* Answers the approval that id names. 0; -ENOENT, or an error of which session_is_over
+ * is true: it is no longer pending; -EPERM: a part was not shown; -errno. */
+int session_answer(const struct approval_id *, const struct decision *);
+/* Asks again about a path that was refused there. 0; -ENOENT: it was not; -errno. */
+int session_reopen(long pid, const char *path);
+
+/* ---- approval_id.c -------------------------------------------------------------- */
+
+/* "PID-NUMBER:DIGEST": any number of leading digits of the digest. */
+struct approval_id {
+	long pid;
+	uint32_t number;
+	char digest[2 * QUESTION_DIGEST_LEN + 1]; /* in hex */
+};
+
+/* 0 or -EINVAL. */
+int approval_id_read(const char *text, struct approval_id *ret);
+/* The whole id of this approval. */
+struct approval_id approval_id_of(const struct approval *);
+/* Is this the approval that the user saw? */
+bool approval_id_names(const struct approval_id *, const struct approval *);
+/* As the user reads and types it. Returns out. */
+const char *approval_id_text(const struct approval *, char out[QUESTION_ID_MAX]);
+
+/* ---- open_list.c ------------------------------------------------------------------ */
+
+struct pollfd;
+
+/* A pending approval of the list, which owns its packet. */
+struct open_approval {
+	struct approval a;
+	uint8_t *packet;
+	uint64_t came_at; /* CLOCK_MONOTONIC, milliseconds */
+};
+
+/* Called for an approval that is new (how: 0), or that has just ended. */
+typedef void open_list_fn(void *arg, const struct approval *, enum question_answer how);
+
+struct open_list {
+	struct {
+		long pid;
+		int fd; /* -1: free */
+	} session[SESSIONS_MAX];
+	size_t session_n;
+	struct open_approval *item; /* in the order in which they arrived */
+	size_t n, cap;
+	open_list_fn *fn; /* may be NULL */
+	void *arg;
+};
+
+/* Connects to sessions that are new. */
+void open_list_look(struct open_list *);
+/* Fills wait[SESSIONS_MAX] with what to poll for; returns how many. */
+size_t open_list_poll(const struct open_list *, struct pollfd *wait);
+/* Receives what these descriptors have: new approvals, ended ones, ended sessions. */
+void open_list_receive(struct open_list *, const struct pollfd *wait);
+/* Milliseconds that are left for it now. */
+uint64_t open_approval_left(const struct open_approval *);
+void open_list_free(struct open_list *);
+
+/* ---- show.c ---------------------------------------------------------------------- */
+
+void approval_print(FILE *, const struct approval *);
+void approval_print_json(FILE *, const struct approval *);
+
+#endif

@@ -1,0 +1,183 @@
+/*
+ * One session, as seen by the user who answers: its packets.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "shim/base/fd.h"
+#include "supervisor/answer/answer.h"
+#include "supervisor/base/person_socket.h"
+
+/* ---- packets -------------------------------------------------------------------- */
+
+int
+session_subscribe(int fd, bool watching)
+{
+	uint8_t memory[32];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, APPROVE_LIST);
+	wire_put_u32(&out, APPROVE_VERSION);
+	wire_put_u32(&out, watching);
+	return wire_send(fd, &out, NULL, 0);
+}
+
+static int
+send_answer(int fd, uint32_t number, const struct decision *d, struct span digest)
+{
+	uint8_t memory[64];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, APPROVE_ANSWER);
+	wire_put_u32(&out, number);
+	wire_put_u32(&out, d->answer);
+	wire_put_u32(&out, d->unseen);
+	wire_put_bytes(&out, digest.data, digest.len);
+	return wire_send(fd, &out, NULL, 0);
+}
+
+int
+approval_read(struct wire_in *in, long pid, struct approval *ret)
+{
+	ret->pid = pid;
+	ret->number = wire_get_u32(in);
+	ret->kind = wire_get_u32(in);
+	ret->cut = wire_get_u32(in);
+	ret->waits_ms = wire_get_u64(in);
+	ret->left_ms = wire_get_u64(in);
+	ret->server = wire_get_str(in, QUESTION_TEXT_MAX);
+	ret->subject = wire_get_str(in, QUESTION_TEXT_MAX);
+	ret->detail = wire_get_str(in, QUESTION_DETAIL_MAX);
+	ret->rule = wire_get_str(in, QUESTION_TEXT_MAX);
+	ret->because = wire_get_str(in, QUESTION_TEXT_MAX);
+	ret->request = wire_get_str(in, QUESTION_REQUEST_MAX);
+	ret->digest = wire_get_bytes(in, QUESTION_DIGEST_LEN);
+	if (wire_end(in) < 0 || ret->digest.len != QUESTION_DIGEST_LEN)
+		return -EBADMSG;
+	return 0;
+}
+
+/* Receives one packet before the deadline: its type and the rest. */
+static int
+receive(
+    int fd, uint8_t memory[APPROVE_PACKET_MAX], uint32_t *ret_type, struct wire_in *ret)
+{
+	int r = person_receive(fd, memory, APPROVE_PACKET_MAX, ret);
+
+	if (r < 0)
+		return r;
+	*ret_type = wire_get_u32(ret);
+	return 0;
+}
+
+/* Receives the reply to an answer: what the session made of it. */
+static int
+receive_taken(int fd, uint8_t memory[APPROVE_PACKET_MAX])
+{
+	struct wire_in in;
+	uint32_t type = 0, error;
+	int r = receive(fd, memory, &type, &in);
+
+	if (r < 0)
+		return r;
+	error = wire_get_u32(&in);
+	return type != APPROVE_TAKEN || wire_end(&in) < 0 ? -EBADMSG : -(int)error;
+}
+
+/* ---- a session -------------------------------------------------------------------- */
+
+/* A socket without a process is left by a session that was killed. */
+bool
+session_is_over(int r)
+{
+	return r == -ENOENT || r == -ECONNREFUSED;
+}
+
+const char *
+session_error(int r)
+{
+	return r == -ETIMEDOUT ? "it did not answer in 5 s"
+	       : r == -EAGAIN  ? "it accepts no connections"
+			       : strerror(-r);
+}
+
+int
+session_list(long pid, approval_fn *fn)
+{
+	uint8_t memory[APPROVE_PACKET_MAX];
+	int fd = person_connect(APPROVE_SOCKET, pid), r;
+	struct approval a;
+	struct wire_in in;
+	uint32_t type = 0;
+
+	if (fd < 0)
+		return fd;
+	r = session_subscribe(fd, false);
+	while (r == 0 && (r = receive(fd, memory, &type, &in)) == 0 &&
+	       type == APPROVE_QUESTION) {
+		r = approval_read(&in, pid, &a);
+		if (r == 0)
+			fn(&a);
+	}
+	fd_close(&fd);
+	return r == 0 && type != APPROVE_END ? -EBADMSG : r;
+}
+
+/* The answer must refer to what was shown, so it contains the session's own digest. */
+static int
+answer_at(int fd, const struct approval_id *id, const struct decision *d)
+{
+	uint8_t memory[APPROVE_PACKET_MAX], digest[QUESTION_DIGEST_LEN];
+	struct wire_in in;
+	struct approval a;
+	uint32_t type = 0;
+	bool found = false;
+	int r = session_subscribe(fd, false);
+
+	while (r == 0 && (r = receive(fd, memory, &type, &in)) == 0 &&
+	       type == APPROVE_QUESTION) {
+		r = approval_read(&in, id->pid, &a);
+		if (r == 0 && approval_id_names(id, &a)) {
+			memcpy(digest, a.digest.data, sizeof(digest));
+			found = true;
+		}
+	}
+	if (r == 0 && !found)
+		return -ENOENT;
+	if (r == 0)
+		r = send_answer(fd, id->number, d, (struct span){digest, sizeof(digest)});
+	return r < 0 ? r : receive_taken(fd, memory);
+}
+
+int
+session_answer(const struct approval_id *id, const struct decision *d)
+{
+	int fd = person_connect(APPROVE_SOCKET, id->pid), r;
+
+	if (fd < 0)
+		return fd;
+	r = answer_at(fd, id, d);
+	fd_close(&fd);
+	return r;
+}
+
+int
+session_reopen(long pid, const char *path)
+{
+	uint8_t memory[APPROVE_PACKET_MAX];
+	int fd = person_connect(APPROVE_SOCKET, pid), r;
+	struct wire_out out;
+
+	if (fd < 0)
+		return fd;
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, APPROVE_REOPEN);
+	wire_put_str(&out, path);
+	r = wire_send(fd, &out, NULL, 0);
+	if (r == 0)
+		r = receive_taken(fd, memory);
+	fd_close(&fd);
+	return r;
+}

@@ -1,0 +1,87 @@
+/*
+ * A pending approval, as text and as JSON. Escapes all untrusted text, so that a request
+ * cannot look like something else.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/base/array.h"
+#include "shim/base/hex.h"
+#include "shim/base/log.h"
+#include "supervisor/answer/answer.h"
+#include "supervisor/draft/npm_package.h"
+
+#define DETAIL_SHOW (4 * QUESTION_DETAIL_MAX + 1) /* each byte may become four */
+
+static void
+print_text(FILE *out, const char *what, const char *text)
+{
+	static char quoted[DETAIL_SHOW];
+
+	if (text[0] != '\0')
+		fprintf(out, "    %s %s\n", what,
+		    log_quote(quoted, sizeof(quoted), text, strlen(text)));
+}
+
+void
+approval_print(FILE *out, const struct approval *a)
+{
+	static char server[512], subject[DETAIL_SHOW];
+	char id[QUESTION_ID_MAX];
+
+	fprintf(out, "%s  %s asks for the %s %s\n", approval_id_text(a, id),
+	    log_quote(server, sizeof(server), a->server, strlen(a->server)),
+	    question_kind_name((enum question_kind)a->kind),
+	    log_quote(subject, sizeof(subject), a->subject, strlen(a->subject)));
+	print_text(out, "with   ", a->detail);
+	if (a->cut != 0)
+		fprintf(out, "    (part of it is not shown: allow it with --unseen)\n");
+	print_text(out, "rule   ", a->rule);
+	print_text(out, "because", a->because);
+	fprintf(out, "    waits %llu s, %llu s left\n",
+	    (unsigned long long)a->waits_ms / 1000,
+	    (unsigned long long)a->left_ms / 1000);
+}
+
+/* Is it the id of an agent's request? A session cannot make it anything else. */
+static bool
+is_request(const char *id)
+{
+	static const char prefix[] = "prov-";
+	size_t n = sizeof(prefix) - 1;
+
+	return strncmp(id, prefix, n) == 0 && hex_span(id + n) == 12 &&
+	       id[n + 12] == '\0';
+}
+
+void
+approval_print_json(FILE *out, const struct approval *a)
+{
+	const struct {
+		const char *key, *text;
+	} field[] = {
+	    {"server", a->server},
+	    {"kind", question_kind_name((enum question_kind)a->kind)},
+	    {"subject", a->subject},
+	    {"detail", a->detail},
+	    {"rule", a->rule},
+	    {"because", a->because},
+	};
+	char id[QUESTION_ID_MAX];
+
+	fprintf(out, "{\"id\":\"%s\"", approval_id_text(a, id));
+	for (size_t i = 0; i < ARRAY_LEN(field); i++) {
+		char *text = package_json_text(field[i].text);
+
+		fprintf(out, ",\"%s\":%s", field[i].key, text == NULL ? "null" : text);
+		free(text);
+	}
+	fprintf(out, ",\"whole\":%s,\"waits_ms\":%llu,\"left_ms\":%llu,\"sha256\":\"",
+	    a->cut != 0 ? "false" : "true", (unsigned long long)a->waits_ms,
+	    (unsigned long long)a->left_ms);
+	hex_print(out, a->digest.data, a->digest.len);
+	if (is_request(a->request))
+		fprintf(out, "\",\"request\":\"%s\"}\n", a->request);
+	else
+		fprintf(out, "\",\"request\":null}\n");
+}
