@@ -591,6 +591,7 @@ KENNEL = \
 	supervisor/pin/schema_warnings.o \
 	supervisor/pin/server_pin.o \
 	supervisor/hub/secrets_reply.o \
+	supervisor/screen/screen.o \
 	supervisor/secrets/arguments.o \
 	supervisor/secrets/dialogs.o \
 	supervisor/secrets/grants.o \

@@ -5,7 +5,6 @@
  * Process: kennel, as the calling user; a client of the sockets of hubs and sessions.
  * What they answer is escaped before it is shown (top_table.c).
  */
-#include <curses.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -19,29 +18,27 @@
 #include "shim/base/log.h"
 #include "shim/base/wire.h"
 #include "supervisor/base/exit_status.h"
-#include "supervisor/base/terminal.h"
 #include "supervisor/cli/cli.h"
-#include "supervisor/top/top_table.h"
 #include "supervisor/help/help.h"
+#include "supervisor/screen/screen.h"
+#include "supervisor/top/top_table.h"
 
-#define REFRESH_MS   1000
-#define WATCHED_MAX  32
-#define PLAIN_WIDTH  80
-#define HEAD_LINES   2 /* the title and the headings */
-#define FOOT_LINES   1
-#define ESCAPE_MS    25
-#define COLOUR_WRONG 1
+#define REFRESH_MS  1000
+#define WATCHED_MAX 32
+#define PLAIN_WIDTH 80
+#define HEAD_LINES  2 /* the title and the headings */
+#define FOOT_LINES  1
 
 struct top {
 	struct top_table table;
 	enum top_column by;
-	size_t selected, first; /* rows */
+	struct screen_list list;
 	struct {
 		long pid;
 		int fd;
 	} watched[WATCHED_MAX];
 	size_t watched_n;
-	bool colour, quit;
+	bool quit;
 	/* The restart that waits for a confirmation; pid 0: none. */
 	long restart_pid;
 	char restart[STATUS_SERVER_MAX];
@@ -89,19 +86,12 @@ refresh_table(struct top *t)
 	top_table_sort(&t->table, t->by);
 	for (size_t i = 0; i < t->table.hubs; i++)
 		watch(t, t->table.hub[i]);
-	if (t->selected >= t->table.n)
-		t->selected = t->table.n == 0 ? 0 : t->table.n - 1;
+	t->list.n = t->table.n;
+	if (t->list.selected >= t->list.n)
+		t->list.selected = t->list.n == 0 ? 0 : t->list.n - 1;
 }
 
 /* ---- the screen ----------------------------------------------------------------- */
-
-static void
-put_line(int y, const char *text)
-{
-	move(y, 0);
-	clrtoeol();
-	addnstr(text, COLS);
-}
 
 static void
 put_title(const struct top *t)
@@ -116,52 +106,40 @@ put_title(const struct top *t)
 	    "kennel top  %s  %zu kennel serve, %zu sessions, by %s%s", clock,
 	    t->table.hubs, t->table.sessions, top_column_name(t->by),
 	    t->table.unanswered > 0 ? ", some do not answer" : "");
-	put_line(0, line);
+	screen_line(0, line, SCREEN_PLAIN);
 }
 
 static void
-put_row(struct top *t, int y, size_t at)
+put_row(void *arg, int y, size_t at, unsigned int style)
 {
+	const struct top *t = arg;
 	const struct top_row *row = &t->table.row[at];
-	attr_t wrong = t->colour ? COLOR_PAIR(COLOUR_WRONG) : A_BOLD;
 	char line[TOP_LINE_MAX];
 
-	top_table_line(row, COLS, line);
-	if (at == t->selected)
-		attron(A_REVERSE);
-	if (row->wrong)
-		attron(wrong);
-	put_line(y, line);
-	attroff(A_REVERSE);
-	attroff(wrong);
+	top_table_line(row, screen_width(), line);
+	screen_line(y, line, style | (row->wrong ? SCREEN_WRONG : 0u));
 }
 
 static void
 draw(struct top *t)
 {
-	int rows = LINES - HEAD_LINES - FOOT_LINES;
 	char line[TOP_LINE_MAX];
+	int last = screen_height() - 1;
 
-	erase();
+	screen_begin();
 	put_title(t);
-	top_table_line(NULL, COLS, line);
-	attron(A_BOLD);
-	put_line(1, line);
-	attroff(A_BOLD);
-	if (rows > 0 && t->selected >= t->first + (size_t)rows)
-		t->first = t->selected - (size_t)rows + 1;
-	if (t->selected < t->first)
-		t->first = t->selected;
-	for (int i = 0; i < rows && t->first + (size_t)i < t->table.n; i++)
-		put_row(t, HEAD_LINES + i, t->first + (size_t)i);
+	top_table_line(NULL, screen_width(), line);
+	screen_line(1, line, SCREEN_BOLD);
+	screen_list_put(&t->list, HEAD_LINES, last - FOOT_LINES, put_row, t);
 	if (t->table.n == 0)
-		put_line(HEAD_LINES, "no session is running");
-	put_line(
-	    LINES - 1, t->message[0] != '\0'
-			   ? t->message
-			   : "q quit   s sort by the next column   up, down select   "
-			     "r restart");
-	refresh();
+		screen_line(HEAD_LINES, "no session is running", SCREEN_PLAIN);
+	screen_line(last,
+	    t->message[0] != '\0'
+		? t->message
+		: "q quit   s sort by the next column   up, down select   "
+		  "r restart",
+	    SCREEN_PLAIN);
+	screen_end();
 }
 
 /* ---- keys ----------------------------------------------------------------------- */
@@ -180,21 +158,9 @@ on_sort(struct top *t)
 }
 
 static void
-on_up(struct top *t)
-{
-	t->selected -= t->selected > 0;
-}
-
-static void
-on_down(struct top *t)
-{
-	t->selected += t->selected + 1 < t->table.n;
-}
-
-static void
 on_restart(struct top *t)
 {
-	const struct top_row *row = &t->table.row[t->selected];
+	const struct top_row *row = &t->table.row[t->list.selected];
 
 	if (t->table.n == 0)
 		return;
@@ -238,18 +204,18 @@ static const struct {
     {'q', on_quit},
     {'s', on_sort},
     {'r', on_restart},
-    {KEY_UP, on_up},
-    {KEY_DOWN, on_down},
 };
 
 static void
 on_key(struct top *t, int key)
 {
 	t->message[0] = '\0';
-	if (t->restart_pid != 0 && key != KEY_RESIZE) {
+	if (t->restart_pid != 0 && key != SCREEN_RESIZED) {
 		confirmed(t, key);
 		return;
 	}
+	if (screen_list_key(&t->list, key))
+		return;
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
 		if (keys[i].key == key)
 			keys[i].fn(t);
@@ -280,23 +246,14 @@ live(struct top *t)
 {
 	int key;
 
-	(void)cbreak(); /* without: keys need a newline */
-	(void)noecho(); /* without: keys are shown */
-	(void)keypad(stdscr, TRUE);
-	(void)nodelay(stdscr, TRUE);
-	(void)curs_set(0); /* not every terminal can */
-	(void)set_escdelay(ESCAPE_MS);
-	t->colour = terminal_of(STDOUT_FILENO).colour && has_colors() &&
-		    start_color() == OK && use_default_colors() == OK &&
-		    init_pair(COLOUR_WRONG, COLOR_RED, -1) == OK;
 	while (!t->quit) {
 		refresh_table(t);
 		draw(t);
 		wait_for_news(t);
-		while ((key = getch()) != ERR)
+		while ((key = screen_key()) != SCREEN_NONE)
 			on_key(t, key);
 	}
-	(void)endwin(); /* the terminal is as before */
+	screen_close();
 }
 
 static int
@@ -322,28 +279,6 @@ once(struct top *t)
 	return fflush(stdout) != 0 || t->table.unanswered > 0 ? EXIT_FAILED : 0;
 }
 
-/* False: this terminal cannot show it, and the user is told. */
-static bool
-has_screen(void)
-{
-	const char *type = getenv("TERM");
-
-	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-		return false;
-	if (type == NULL || strcmp(type, "dumb") == 0) {
-		log_warn("a terminal of type `%s` has no live view; set TERM to the "
-			 "terminal's type",
-		    type == NULL ? "" : type);
-		return false;
-	}
-	if (newterm(NULL, stdout, stdin) != NULL)
-		return true;
-	log_warn("no terminfo entry for TERM `%.40s`: install ncurses-base or "
-		 "ncurses-term, or set TERM=xterm",
-	    type);
-	return false;
-}
-
 int
 top_main(int argc, char **argv)
 {
@@ -351,7 +286,7 @@ top_main(int argc, char **argv)
 
 	if (argc > 1)
 		return help_refuse(&kennel_help, argv[0], argv[1]);
-	if (!has_screen())
+	if (!screen_open())
 		return once(&t);
 	live(&t);
 	return 0;

@@ -42,7 +42,7 @@ judge() {
 		if (what ~ /^jansson\.h$/)
 			return file == "supervisor/draft/npm_package.c" || file == "supervisor/registry/global_file.c"
 		if (what == "pcre2.h") return file == "supervisor/schema/pattern.c"
-		if (what ~ /^n?curses\.h$|^term\.h$/) return file == "supervisor/cli/top.c"
+		if (what ~ /^n?curses\.h$|^term\.h$/) return file == "supervisor/screen/screen.c"
 		if (what ~ /^sqlite3\.h$/)
 			return file ~ /^supervisor\/audit\// || file == "supervisor/registry/database.c" ||
 			    file == "supervisor/serve/tools/search.c" # an index in memory, never a file
@@ -124,7 +124,7 @@ plant leash/main.c '#include <jansson.h>'
 plant policy/sealed/match.c '#include <seccomp.h>'
 plant leash/cell/cell.c '#include <netlink/netlink.h>'
 plant supervisor/main.c '#include <sqlite3.h>'
-plant supervisor/cli/ps.c '#include <curses.h>'
+plant supervisor/cli/top.c '#include <curses.h>'
 plant supervisor/serve/tools/tool_name.c '#include <sqlite3.h>'
 plant supervisor/registry/registry.c '#include <sqlite3.h>'
 plant supervisor/registry/register_tool.c '#include <jansson.h>'
