@@ -495,9 +495,13 @@ KENNEL = \
 	supervisor/accept/accept_proposal.o \
 	supervisor/accept/manifest_write.o \
 	supervisor/answer/approval_id.o \
+	supervisor/answer/detail_lines.o \
 	supervisor/answer/open_list.o \
 	supervisor/answer/session.o \
 	supervisor/answer/show.o \
+	supervisor/answer/verbs.o \
+	supervisor/answer/watch.o \
+	supervisor/answer/watch_screen.o \
 	supervisor/audit/connect.o \
 	supervisor/audit/log/schema.o \
 	supervisor/audit/log/segment.o \
@@ -508,9 +512,7 @@ KENNEL = \
 	shim/host/install_path.o \
 	supervisor/base/paths.o \
 	supervisor/base/person_socket.o \
-	supervisor/cli/approve.o \
 	supervisor/cli/approve_value.o \
-	supervisor/cli/approve_watch.o \
 	supervisor/cli/audit.o \
 	supervisor/cli/audit_changes.o \
 	supervisor/cli/audit_find_secret.o \

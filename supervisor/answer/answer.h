@@ -4,7 +4,11 @@
  *	session.c	one session: list its approvals, answer one, reopen a path
  *	approval_id.c	the id by which a user names an approval
  *	show.c		an approval as text, and as JSON
+ *	detail_lines.c	an approval as lines for a screen
  *	open_list.c	the pending approvals of all sessions, kept up to date
+ *	verbs.c		kennel approve: list, allow, deny, reopen
+ *	watch.c		kennel approve watch, as lines
+ *	watch_screen.c	the same on a screen
  *
  * Runs as the calling user. The texts of an approval come from agents, servers and
  * repositories: they are escaped where they are shown.

@@ -7,11 +7,10 @@
 
 #include "shim/base/array.h"
 #include "shim/base/hex.h"
-#include "shim/base/log.h"
-#include "supervisor/answer/answer.h"
+#include "supervisor/answer/detail_lines.h"
 #include "supervisor/draft/npm_package.h"
 
-#define DETAIL_SHOW (4 * QUESTION_DETAIL_MAX + 1) /* each byte may become four */
+#define DETAIL_SHOW (6 * QUESTION_DETAIL_MAX + 1) /* each byte may become six */
 
 static void
 print_text(FILE *out, const char *what, const char *text)
@@ -19,20 +18,20 @@ print_text(FILE *out, const char *what, const char *text)
 	static char quoted[DETAIL_SHOW];
 
 	if (text[0] != '\0')
-		fprintf(out, "    %s %s\n", what,
-		    log_quote(quoted, sizeof(quoted), text, strlen(text)));
+		fprintf(
+		    out, "    %s %s\n", what, inert_text(quoted, sizeof(quoted), text));
 }
 
 void
 approval_print(FILE *out, const struct approval *a)
 {
-	static char server[512], subject[DETAIL_SHOW];
+	static char server[1024], subject[DETAIL_SHOW];
 	char id[QUESTION_ID_MAX];
 
 	fprintf(out, "%s  %s asks for the %s %s\n", approval_id_text(a, id),
-	    log_quote(server, sizeof(server), a->server, strlen(a->server)),
+	    inert_text(server, sizeof(server), a->server),
 	    question_kind_name((enum question_kind)a->kind),
-	    log_quote(subject, sizeof(subject), a->subject, strlen(a->subject)));
+	    inert_text(subject, sizeof(subject), a->subject));
 	print_text(out, "with   ", a->detail);
 	if (a->cut != 0)
 		fprintf(out, "    (part of it is not shown: allow it with --unseen)\n");

@@ -269,11 +269,11 @@ static const struct help_verb approve_verbs[] = {
 		"asks,\n"
 		"and the time until it expires."},
     {"watch", "Approvals", "",
-	"print approvals as they arrive; on a terminal, type answers", "",
+	"show pending approvals in a live list, and answer them with keys", "",
 	"kennel approve watch", "",
-	.more = "On a terminal: `allow ID`, `session ID` or `deny ID`, and --unseen "
-		"after the\n"
-		"first two."},
+	.more = "Enter shows all of an approval; there, o allows it once, s for the "
+		"session, d\n"
+		"denies it. Without a terminal: lines as they arrive."},
     {"allow", "Approvals", "ID [--session] [--unseen] [--as PATH]", "allow this once",
 	"--session --unseen --as", "kennel approve allow 4711-1:0a1b2c3d", "-",
 	.more =

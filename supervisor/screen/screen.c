@@ -153,6 +153,18 @@ screen_cursor(int y, int x)
 
 /* ---- keys ------------------------------------------------------------------------- */
 
+/* A key that the terminal's description does not name begins with Escape too: its other
+ * bytes are no keys. */
+static int
+escape_key(void)
+{
+	if (getch() == ERR)
+		return SCREEN_ESCAPE;
+	while (getch() != ERR)
+		;
+	return SCREEN_OTHER;
+}
+
 int
 screen_key(void)
 {
@@ -176,6 +188,8 @@ screen_key(void)
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
 		if (keys[i].curses == key)
 			return keys[i].key;
+	if (key == SCREEN_ESCAPE)
+		return escape_key();
 	return key > BYTE_ERASE ? SCREEN_OTHER : key;
 }
 

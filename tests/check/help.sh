@@ -36,7 +36,7 @@ compare kennel
 rows supervisor/cli/server.c >"$work/run"
 table supervisor/help/kennel_help.c server_verbs >"$work/help"
 compare "kennel server"
-rows supervisor/cli/approve.c >"$work/run"
+rows supervisor/answer/verbs.c >"$work/run"
 table supervisor/help/kennel_help.c approve_verbs >"$work/help"
 compare "kennel approve"
 rows supervisor/cli/secret.c >"$work/run"

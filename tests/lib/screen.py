@@ -90,7 +90,7 @@ class Screen:
 
     def until(self, part, seconds=LONG):
         shown = wait_for(lambda: part in self.text(), seconds)
-        check(shown is not None, part, self.text())
+        check(shown is not None, part, [line for line in self.text().splitlines() if line])
         return self.text(0)
 
     def key(self, keys):

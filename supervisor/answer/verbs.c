@@ -11,7 +11,7 @@
 #include "shim/base/log.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/person_socket.h"
-#include "supervisor/cli/approve.h"
+#include "supervisor/answer/private.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/help/help.h"
 

@@ -1,5 +1,6 @@
 /*
- * kennel approve watch: approvals as they arrive, and answers that are typed.
+ * kennel approve watch: a list on a screen (watch_screen.c); without one, approvals as
+ * they arrive, and answers that are typed.
  *
  * Runs as the calling user.
  */
@@ -11,8 +12,9 @@
 
 #include "shim/base/array.h"
 #include "supervisor/base/exit_status.h"
-#include "supervisor/cli/approve.h"
+#include "supervisor/answer/private.h"
 #include "supervisor/help/help.h"
+#include "supervisor/screen/screen.h"
 
 #define LOOK_MS   1000 /* between two checks for new sessions */
 #define LINE_MAX_ 256
@@ -65,13 +67,18 @@ approve_watch_main(int argc, char **argv)
 
 	if (argc > 1)
 		return help_refuse(&approve_help, argv[0], argv[1]);
+	if (screen_open()) {
+		approve_screen();
+		screen_close();
+		return 0;
+	}
 	for (;;) {
 		open_list_look(&list);
 		wait[0] = (struct pollfd){typing ? STDIN_FILENO : -1, POLLIN, 0};
 		n = open_list_poll(&list, wait + 1);
 		if (fflush(stdout) != 0)
 			return 0; /* the reader closed the pipe */
-		if (poll(wait, 1 + n, LOOK_MS) < 0 && errno != EINTR)
+		if (poll(wait, 1 + n, APPROVE_LOOK_MS) < 0 && errno != EINTR)
 			return EXIT_FAILED;
 		if (wait[0].revents != 0 && !read_answer())
 			return 0;

@@ -1,0 +1,196 @@
+"""kennel approve watch: a person at a terminal sees what is pending in all sessions, and answers it."""
+import json
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
+from kit import *  # noqa: E402,F403
+from screen import Screen  # noqa: E402
+
+LONG = 45  # seconds until something that must come is given up
+
+
+def session(name="t", more="    tool ask line because \"seen by a person\"\n"):
+    s = kennel_run("    run %s\n    tool allow echo say\n%s" % (words(TOY), more), name=name)
+    s.initialize()
+    return s
+
+
+def ask(s, tool="line", **arguments):
+    """The call is on its way; its id."""
+    s.n += 1
+    s.send({"jsonrpc": "2.0", "id": s.n, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
+    return s.n
+
+
+def refusal(r):
+    return r["result"]["_meta"]["kennel/refusal"]["outcome"] if r["result"].get("isError") else None
+
+
+def watch(**env):
+    return Screen([KENNEL, "approve", "watch"], **dict({"TERM": "vt100"}, **env))
+
+
+def end(w):
+    w.key(b"q")
+    check(wait_for(lambda: w.p.poll() is not None, LONG) is not None, w.text())
+    equal(w.p.returncode, 0)
+
+
+@test("watch lists what is pending in all sessions, live; once, session and deny are keys", 120)
+def keys():
+    w = watch()
+    w.until("nothing is pending")
+    a, b = session("alpha"), session("beta")
+    first, second = ask(a, a=1, b="x"), None
+    shown = w.until("alpha ")
+    within("1 pending, 2 sessions", shown)
+    second = ask(b, a=2)
+    shown = w.until("beta ")
+    within("2 pending", shown)
+    rows = [line.split() for line in shown.splitlines()[2:4]]
+    equal([r[2:] for r in rows], [["alpha", "tool", "line"], ["beta", "tool", "line"]])
+    w.key(b"o")  # in the list nothing is allowed
+    check("2 pending" in w.text())
+    w.key(b"\r")
+    shown = w.until("because  seen by a person")
+    for line in ("server   alpha", "kind     tool", "subject  line", "  arguments:", '    a: 1', '    b: "x"'):
+        check(line in shown.splitlines(), line, shown)
+    w.key(b"o")
+    w.until("once")
+    check(refusal(a.wait(first, LONG)) is None, "allowed once")
+    w.until("1 pending")
+    w.key(b"\rs")
+    check(refusal(b.wait(second, LONG)) is None, "allowed for the session")
+    w.until("nothing is pending")
+    check(refusal(b.wait(ask(b, a=2), LONG)) is None, "the same is not asked about again")
+    third = ask(a, a=3)
+    w.until("1 pending")
+    w.key(b"d")
+    equal(refusal(a.wait(third, LONG)), "denied by a person")
+    b.close()
+    w.until("1 sessions")
+    a.close()
+    w.until("0 sessions")
+    end(w)
+
+
+@test("what is shown when it ends is closed, and a new arrival does not take its place", 120)
+def ends():
+    s = session()
+    first = ask(s, a="first")
+    w = watch()
+    w.until("line")
+    w.key(b"\r")
+    w.until('a: "first"')
+    second = ask(s, a="second")
+    status = run([KENNEL, "approve", "deny", re.search(r"^(\S+)  \d+ s left", w.text(), re.M).group(1)])
+    equal(status.returncode, 0, status.stderr)
+    equal(refusal(s.wait(first, LONG)), "denied by a person")
+    w.until("is no longer pending: deny")
+    w.key(b"o")  # meant for the first: the second is in the list only
+    check("1 pending" in w.until("1 pending"))
+    w.key(b"\r")
+    w.until('a: "second"')
+    w.key(b"o")
+    check(refusal(s.wait(second, LONG)) is None)
+    end(w)
+    s.close()
+
+
+@test("PEOPLE 6 inert text: no control, bidi, zero-width or look-alike character, and no line of an agent's own", 120)
+def inert():
+    s = session(more="    tool ask *\n")
+    s.send_bytes(json.dumps({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {
+        "name": "evil\x1b[2J\nserver   trusted",
+        "arguments": {"text": "\u202egnp", "p\u0430y": "\u200b\U000e0041", "long": "x" * 200 + "\nrule     x"}}},
+        ensure_ascii=False).encode() + b"\n")
+    w = watch()
+    w.until("evil\\u{1b}[2J\\u{a}server")
+    w.key(b"\r")
+    shown = w.until("long:")
+    for part in ("subject  evil\\u{1b}[2J\\u{a}server", '    text: "\\u{202e}gnp"', '    p\\u{430}y: "\\u{200b}\\u{e0041}"'):
+        within(part, shown)
+    equal([line for line in shown.splitlines() if line.startswith("server")], ["server   t"])
+    check(any(line.startswith("  | xxx") for line in shown.splitlines()), shown.splitlines())
+    check("\u202e" not in w.raw.decode() and "\u0430" not in w.raw.decode())
+    w.key(b"q")  # back to the list
+    end(w)
+    s.close()
+
+
+@test("nothing is allowed before its last line was on the screen; a part that is not shown needs a tick", 120)
+def seen():
+    s = session()
+    rid = ask(s, **{"k%03d" % i: i for i in range(60)})
+    w = watch()
+    w.until("line")
+    w.key(b"\r")
+    w.until("lines 1 to")
+    w.key(b"o")
+    w.until("scroll to the last line")
+    w.key(b"\x1bOo")  # a key that kennel does not know: not Escape, and then o
+    check("lines 1 to" in w.text())
+    w.key(b"\x1bOB" * 60)
+    w.until("k059: 59")
+    w.key(b"o")
+    check(refusal(s.wait(rid, LONG)) is None)
+    rid = ask(s, pad="x" * 30000, tail="y" * 30000)
+    w.until("1 pending")
+    w.key(b"\r")
+    w.until("[ ] allow it although a part is not shown")
+    w.key(b"\x1bOB" * 300)
+    w.until("a part of it is not shown")
+    w.key(b"o")
+    w.until("press space to tick")
+    w.key(b" ")
+    w.until("[x] allow it")
+    w.key(b"o")
+    check(refusal(s.wait(rid, LONG)) is None)
+    end(w)
+    s.close()
+
+
+@test("a narrow terminal, a resized one: every line fits", 120)
+def narrow():
+    s = session()
+    rid = ask(s, a="w" * 120)
+    w = watch()
+    w.until("line")
+    w.key(b"\r")
+    w.until("  | www")
+    end_of = w.text(0)
+    check(all(len(line) <= 80 for line in end_of.splitlines()), end_of)
+    w.key(b"dq")
+    equal(refusal(s.wait(rid, LONG)), "denied by a person")
+    check(wait_for(lambda: w.p.poll() is not None, LONG) is not None)
+    s.close()
+
+
+@test("without a terminal, or with one that has no live view, watch prints lines; there, answers are typed", 120)
+def lines():
+    s = session()
+    p = start([KENNEL, "approve", "watch"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=environment(), cwd="/")
+    rid = ask(s, a=1)
+    shown = b""
+    while b"left" not in shown:
+        shown += os.read(p.stdout.fileno(), 4096)
+    within(b"t asks for the tool line", shown)
+    w = Screen([KENNEL, "approve", "watch"], columns=200, TERM="dumb")
+    shown = w.until("asks for the tool line")
+    within("has no live view", shown)
+    absent(b"\x1b", w.raw)
+    w.key(b"session %s\n" % re.search(r"(\S+)  t asks", shown).group(1).encode())
+    check(refusal(s.wait(rid, LONG)) is None)
+    w.until("for the session")
+    gone = b""
+    while b"  session\n" not in gone:
+        gone += os.read(p.stdout.fileno(), 4096)
+    s.close()
+    p.kill()
+
+
+if __name__ == "__main__":
+    main()
