@@ -38,7 +38,8 @@ struct approval {
 /* The user's decision. */
 struct decision {
 	enum question_answer answer;
-	bool unseen; /* also if part of it was not shown */
+	bool unseen;      /* also if part of it was not shown */
+	const char *name; /* of a new path, chosen by the user; NULL: the suggested one */
 };
 
 /* ---- session.c ----------------------------------------------------------------- */

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "policy/lang/secret_path.h"
 #include "shim/base/array.h"
 #include "supervisor/answer/detail_lines.h"
 #include "supervisor/answer/private.h"
@@ -41,6 +42,8 @@ struct view {
 	size_t line_first; /* on the screen */
 	bool seen_last;    /* its last line was on the screen */
 	bool ticked;
+	bool renaming;                    /* the name of a new path is being typed */
+	char name[QUESTION_PATH_MAX + 1]; /* "": the suggested one */
 };
 
 /* ---- what is shown --------------------------------------------------------------- */
@@ -78,10 +81,19 @@ make_lines(struct view *v, const struct approval *a)
 	close_detail(v);
 }
 
+/* True: the user types a value or accepts a proposal, and the answer reports that. */
+static bool
+is_request(const struct approval *a)
+{
+	return a->kind >= QUESTION_PROVISION;
+}
+
 /* What the user confirms with the box before it is allowed; NULL: nothing. */
 static const char *
 box_of(const struct approval *a)
 {
+	if (a->kind == QUESTION_ROTATION)
+		return "I understand this overwrites the current secret";
 	return a->cut != 0 ? "allow it although a part is not shown" : NULL;
 }
 
@@ -162,6 +174,39 @@ page_rows(const struct view *v, const struct approval *a)
 	return rows > 1 ? (size_t)rows : 1;
 }
 
+/* What is typed, and why it is no path yet. */
+static void
+put_name(const struct view *v)
+{
+	static const char label[] = "name: ";
+	const char *wrong = secret_path_wrong(v->name, strlen(v->name));
+	char line[MESSAGE_MAX + QUESTION_PATH_MAX];
+
+	(void)snprintf(line, sizeof(line), "%s%s%s%s", label, v->name,
+	    wrong != NULL ? "    " : "", wrong != NULL ? wrong : "");
+	screen_line(
+	    screen_height() - 1, line, wrong != NULL ? SCREEN_WRONG : SCREEN_GOOD);
+	screen_cursor(screen_height() - 1, (int)(sizeof(label) - 1 + strlen(v->name)));
+}
+
+static void
+put_detail_foot(const struct view *v, const struct approval *a)
+{
+	char keys[MESSAGE_MAX];
+
+	if (v->renaming) {
+		put_name(v);
+		return;
+	}
+	(void)snprintf(keys, sizeof(keys), "%s%s   up, down scroll   q back",
+	    box_of(a) != NULL ? "space tick   " : "",
+	    a->kind == QUESTION_NEW_PATH   ? "o accept   n another name   d close"
+	    : a->kind == QUESTION_METADATA ? "o accept   d close"
+	    : is_request(a)                ? "o type the value   d close"
+					   : "o once   s session   d deny");
+	put_foot(v, keys);
+}
+
 static void
 draw_detail(struct view *v, const struct open_approval *o)
 {
@@ -184,10 +229,7 @@ draw_detail(struct view *v, const struct open_approval *o)
 		(void)snprintf(line, sizeof(line), "[%c] %s", v->ticked ? 'x' : ' ', box);
 		screen_line(screen_height() - 2, line, SCREEN_WRONG);
 	}
-	put_foot(v, box != NULL ? "space tick   o once   s session   d deny   up, down "
-				  "scroll   q back"
-				: "o once   s session   d deny   up, down scroll   q "
-				  "back");
+	put_detail_foot(v, &o->a);
 }
 
 static void
@@ -225,6 +267,25 @@ send(struct view *v, const struct approval *a, enum question_answer answer, bool
 		close_detail(v);
 }
 
+/* The value is typed, or the proposal written, on the terminal as it was before. */
+static void
+do_request(struct view *v)
+{
+	const struct decision d = {
+	    .answer = ANSWER_ONCE, .name = v->name[0] != '\0' ? v->name : NULL};
+	int c;
+
+	screen_suspend();
+	(void)approve_answer(v->id_text, &d); /* it has reported the error */
+	printf("Press Enter to go back to the list.\n");
+	(void)fflush(stdout);
+	do
+		c = getchar();
+	while (c != '\n' && c != EOF);
+	screen_resume();
+	close_detail(v);
+}
+
 static void
 allow(struct view *v, const struct approval *a, enum question_answer answer)
 {
@@ -236,8 +297,10 @@ allow(struct view *v, const struct approval *a, enum question_answer answer)
 	else if (box != NULL && !v->ticked)
 		(void)snprintf(v->message, sizeof(v->message),
 		    "press space to tick the box before you allow it");
-	else
+	else if (!is_request(a))
 		send(v, a, answer, a->cut != 0);
+	else if (answer == ANSWER_ONCE)
+		do_request(v);
 }
 
 /* ---- keys ------------------------------------------------------------------------- */
@@ -262,7 +325,8 @@ on_list_key(struct view *v, int key)
 	v->id = approval_id_of(&o->a);
 	(void)approval_id_text(&o->a, v->id_text);
 	v->line_first = 0;
-	v->seen_last = v->ticked = false;
+	v->seen_last = v->ticked = v->renaming = false;
+	v->name[0] = '\0';
 	make_lines(v, &o->a);
 }
 
@@ -278,6 +342,37 @@ scroll(struct view *v, const struct approval *a, int key)
 		v->line_first += step; /* drawing limits it */
 }
 
+/* A key of the name: what is no character of a path is ignored. */
+static void
+on_name_key(struct view *v, int key)
+{
+	size_t len = strlen(v->name);
+
+	if (key == SCREEN_ESCAPE) {
+		v->name[0] = '\0';
+		v->renaming = false;
+	} else if (key == SCREEN_ENTER) {
+		v->renaming = secret_path_wrong(v->name, len) != NULL;
+	} else if (key == SCREEN_ERASE && len > 0) {
+		v->name[len - 1] = '\0';
+	} else if (len < sizeof(v->name) - 1 &&
+		   ((key >= 'a' && key <= 'z') || (key >= '0' && key <= '9') ||
+		       key == '-' || key == '_' || key == '/')) {
+		v->name[len] = (char)key;
+		v->name[len + 1] = '\0';
+	}
+}
+
+static void
+begin_name(struct view *v, const struct approval *a)
+{
+	if (a->kind != QUESTION_NEW_PATH)
+		return;
+	if (v->name[0] == '\0')
+		(void)snprintf(v->name, sizeof(v->name), "%s", a->subject); /* cut */
+	v->renaming = true;
+}
+
 static void
 on_detail_key(struct view *v, int key)
 {
@@ -285,7 +380,14 @@ on_detail_key(struct view *v, int key)
 
 	if (o == NULL) /* the list reports each end */
 		return;
+	if (v->renaming) {
+		on_name_key(v, key);
+		return;
+	}
 	switch (key) {
+	case 'n':
+		begin_name(v, &o->a);
+		break;
 	case 'q':
 	case SCREEN_ESCAPE:
 		close_detail(v);
