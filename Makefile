@@ -486,6 +486,8 @@ KENNEL = \
 	$(POLICY_READ) $(POLICY_MAKE) $(BASE) \
 	leash/audit/event.o \
 	leash/audit/writer.o \
+	leash/keeper/confirmed.o \
+	leash/keeper/connect.o \
 	shim/base/close_others.o \
 	shim/base/detach.o \
 	shim/host/codepoint.o \
@@ -753,6 +755,7 @@ KEEPER = \
 	$(CONTAINER) $(BASE) \
 	leash/keeper/answer.o \
 	leash/keeper/change.o \
+	leash/keeper/confirm.o \
 	leash/keeper/main.o \
 	leash/keeper/peers.o \
 	leash/vault/locked_pages.o \

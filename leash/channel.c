@@ -357,6 +357,7 @@ ask(void *arg, const struct gate_question *q)
 	wire_put_u32(&out, LEASH_ASK);
 	wire_put_u32(&out, q->number);
 	wire_put_u32(&out, (uint32_t)q->timeout_ms);
+	wire_put_u32(&out, q->factor);
 	wire_put_bytes(&out, q->digest, LEASH_DIGEST_LEN);
 	wire_put_str(&out, q->program);
 	wire_put_str(&out, q->cwd);

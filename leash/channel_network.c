@@ -15,6 +15,7 @@ dispatch_ask_net(struct leash *l, const struct dispatch_ask_net *q)
 	wire_put_u32(&out, LEASH_ASK_NET);
 	wire_put_u32(&out, q->number);
 	wire_put_u32(&out, q->timeout_ms);
+	wire_put_u32(&out, q->factor);
 	wire_put_bytes(&out, q->digest, LEASH_DIGEST_LEN);
 	wire_put_str(&out, q->name);
 	wire_put_u32(&out, q->port);

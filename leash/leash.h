@@ -74,8 +74,8 @@ enum leash_message {
 	LEASH_ANSWER = 10,
 	/*
 	 * An exec needs approval: u32 number (counts from 1, never reused), u32
-	 * milliseconds until it counts as refused, bytes (LEASH_DIGEST_LEN) digest of the
-	 * whole exec, str program, working directory, rule, because; u32 1 if the lists
+	 * milliseconds until it counts as refused, u32 enum sealed_factor, bytes
+	 * (LEASH_DIGEST_LEN) digest of the whole exec, str program, working directory, rule, because; u32 1 if the lists
 	 * are incomplete, u32 n and n times str arguments, u32 n and n times str names of
 	 * changed variables.  Without secrets.
 	 */
@@ -109,7 +109,7 @@ enum leash_message {
 	 * are many. */
 	LEASH_UNREACHED = 23,
 	/* A connection waits for a person: u32 number (from LEASH_NET_FIRST, never
-	 * again), u32 milliseconds until silence is a no, bytes (LEASH_DIGEST_LEN)
+	 * again), u32 milliseconds until silence is a no, u32 enum sealed_factor, bytes (LEASH_DIGEST_LEN)
 	 * digest of policy, row, name and port, str name, u32 port, str rule, because. */
 	LEASH_ASK_NET = 25,
 };

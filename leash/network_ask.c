@@ -123,6 +123,7 @@ put(struct network *n, const struct network_ask *a, uint64_t open_ns)
 	const struct sealed_net *row = &l->policy.net[a->row];
 	struct dispatch_ask_net q = {.number = a->number,
 	    .timeout_ms = (uint32_t)(open_ns / LOOP_MS),
+	    .factor = row->factor,
 	    .digest = a->digest,
 	    .name = a->name,
 	    .port = a->port,

@@ -144,8 +144,8 @@ void dispatch_unreached(struct leash *, const struct dispatch_unreached *);
 int dispatch_tell(struct leash *, const struct wire_out *);
 /* A connection that a person is asked about; 0 or -errno: the question was not put. */
 struct dispatch_ask_net {
-	uint32_t number, timeout_ms, port;
-	const uint8_t *digest; /* LEASH_DIGEST_LEN */
+	uint32_t number, timeout_ms, factor, port; /* factor: enum sealed_factor */
+	const uint8_t *digest;                     /* LEASH_DIGEST_LEN */
 	const char *name, *rule, *because;
 };
 int dispatch_ask_net(struct leash *, const struct dispatch_ask_net *);

@@ -251,6 +251,7 @@ put_question(struct gate *g, const struct call *c, const struct verdict *v,
 	const struct policy *p = g->order.policy;
 	struct gate_question q = {.number = w->number,
 	    .timeout_ms = g->ask_ns / LOOP_MS,
+	    .factor = v->row->factor,
 	    .digest = w->subject.digest,
 	    .program = v->program,
 	    .because = policy_str(p, v->row->because)};

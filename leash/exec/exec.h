@@ -54,6 +54,7 @@ enum gate_answer {
 struct gate_question {
 	uint32_t number; /* counts from 1, never reused */
 	uint64_t timeout_ms;
+	uint32_t factor;       /* enum sealed_factor */
 	const uint8_t *digest; /* REPORT_DIGEST_LEN bytes: digest of the whole exec */
 	const char *program;   /* as in the grant */
 	const char *cwd;       /* as the caller names it */

@@ -1,7 +1,8 @@
 /*
  * Finds the running keeper and greets it.
  *
- * Process: the leash (before it sandboxes itself) and kennel-secret.  The directory
+ * Process: the leash (before it sandboxes itself), kennel-secret, and kennel, which
+ * asks about a confirmation.  The directory
  * must be private to our user and the peer must be a process of our user: a message
  * to a keeper may contain a passphrase.
  */
@@ -45,9 +46,9 @@ keeper_dir(const char *path, bool make, int *ret_fd)
 }
 
 static int
-reach_socket(int run, int *ret_fd)
+reach_socket(int run, int wait_s, int *ret_fd)
 {
-	struct timeval wait = {.tv_sec = ANSWER_WAIT_S};
+	struct timeval wait = {.tv_sec = wait_s};
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct ucred peer = {.uid = (uid_t)-1};
 	socklen_t len = sizeof(peer);
@@ -116,14 +117,14 @@ greet(int fd, int vault, const char *who, enum keeper_state *ret_state)
 }
 
 int
-keeper_reach(const char *run_dir, int vault, const char *who, int *ret_fd,
-    enum keeper_state *ret_state)
+keeper_reach_within(const char *run_dir, int vault, const char *who, int wait_s,
+    int *ret_fd, enum keeper_state *ret_state)
 {
 	int run = -1, fd = -1, r;
 
 	r = keeper_dir(run_dir, false, &run);
 	if (r == 0)
-		r = reach_socket(run, &fd);
+		r = reach_socket(run, wait_s, &fd);
 	if (r == 0)
 		r = greet(fd, vault, who, ret_state);
 	fd_close(&run);
@@ -133,4 +134,11 @@ keeper_reach(const char *run_dir, int vault, const char *who, int *ret_fd,
 	}
 	*ret_fd = fd;
 	return 0;
+}
+
+int
+keeper_reach(const char *run_dir, int vault, const char *who, int *ret_fd,
+    enum keeper_state *ret_state)
+{
+	return keeper_reach_within(run_dir, vault, who, ANSWER_WAIT_S, ret_fd, ret_state);
 }

@@ -31,6 +31,7 @@
 #define KEEPER_SERVER_MAX   128         /* bytes of a server's name */
 #define KEEPER_MATERIAL_MAX 4096        /* bytes of a passphrase or key file */
 #define KEEPER_ID_LEN       32          /* bytes of a policy's id, of a public key */
+#define KEEPER_DIGEST_LEN   32          /* bytes of the digest of an approval */
 #define KEEPER_PHRASE_LEN   54          /* of a recovery phrase, with its NUL */
 #define KEEPER_PACKET_MAX   (KEEPER_VALUE_MAX + (8u << 10))
 #define KEEPER_ROWS         64  /* rows in one reply */
@@ -65,6 +66,8 @@ enum keeper_message {
 	KEEPER_RELEASE = 32,
 	KEEPER_VALUE = 33,
 	KEEPER_RELEASE_OLD = 34, /* a replaced value, for the scrubber */
+	KEEPER_CONFIRM = 36,     /* a passphrase for an approval; confirm.c */
+	KEEPER_CONFIRMED = 38,
 };
 
 /* What unlocks the vault. */
@@ -100,6 +103,15 @@ enum keeper_reason {
  */
 int keeper_reach(const char *run_dir, int vault, const char *who, int *ret_fd,
     enum keeper_state *ret_state);
+/* The same, with another limit for each wait. */
+int keeper_reach_within(const char *run_dir, int vault, const char *who, int wait_s,
+    int *ret_fd, enum keeper_state *ret_state);
+
+/* ---- confirmed.c ----------------------------------------------------------- */
+
+/* Has a person confirmed this approval in the last 60 s? Waits at most 2 s for the
+ * keeper. 1: yes, and the next time no; 0: no; -errno: those of keeper_reach. */
+int keeper_confirmed(const char *run_dir, const uint8_t digest[KEEPER_DIGEST_LEN]);
 
 /* ---- start_keeper.c: starts one if necessary (kennel-secret) ------------- */
 

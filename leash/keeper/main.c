@@ -101,6 +101,7 @@ keeper_lock(const char *why)
 	keeper.lock_timer = -1;
 	vault_file_free(keeper.file); /* wipes the key and the decrypted data */
 	keeper.file = NULL;
+	confirm_forget();
 	vault_wipe(keeper.in, KEEPER_PACKET_MAX);
 	vault_wipe(keeper.out, KEEPER_PACKET_MAX);
 	if (open)

@@ -37,6 +37,8 @@ static const struct {
     {KEEPER_GRANTS, answer_grants},
     {KEEPER_RELEASE, answer_release},
     {KEEPER_RELEASE_OLD, answer_release_old},
+    {KEEPER_CONFIRM, confirm_digest},
+    {KEEPER_CONFIRMED, confirm_ask},
 };
 
 void

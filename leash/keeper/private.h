@@ -74,10 +74,16 @@ void peers_end(struct peer *);
  */
 typedef int answer_fn(struct peer *, struct wire_in *in, struct wire_out *out);
 
+answer_fn confirm_digest, confirm_ask;
 answer_fn answer_hello, answer_lock, answer_release, answer_release_old, answer_versions,
     answer_grants;
 answer_fn change_init, change_unlock, change_put, change_remove, change_restore,
     change_reseal, change_phrase, change_grant, change_revoke;
+
+/* ---- confirm.c ---- */
+
+/* No confirmation remains. */
+void confirm_forget(void);
 
 /* ---- answer.c ---- */
 

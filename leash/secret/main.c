@@ -22,6 +22,7 @@
 #include "shim/base/array.h"
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
+#include "shim/base/hex.h"
 #include "shim/base/log.h"
 
 #define PAGES_BYTES  (KEEPER_PACKET_MAX + VAULT_VALUE_MAX + (32u << 10))
@@ -39,7 +40,8 @@ enum takes { /* the options of a verb, as bits */
 	TAKES_JSON = 128,
 	TAKES_RESTORE = 256,
 	TAKES_SHAPE = 1024,
-	NO_KEEPER = 512, /* works without the keeper */
+	NEEDS_DIGEST = 2048, /* in the place of the path */
+	NO_KEEPER = 512,     /* works without the keeper */
 };
 
 static const struct verb {
@@ -60,6 +62,7 @@ static const struct verb {
     {"grants", show_grants, TAKES_PATH | TAKES_JSON},
     {"trace", verb_trace, TAKES_INPUT | NO_KEEPER},
     {"revoke", verb_revoke, NEEDS_PATH | TAKES_SERVER},
+    {"confirm", verb_confirm, NEEDS_DIGEST | TAKES_INPUT},
 };
 
 /* Names an argument by its number, if at > 0: it may be a misplaced value. */
@@ -195,6 +198,12 @@ option(struct order *o, const struct verb *v, int at, const char *name, const ch
 	return usage(v, at, "unknown option");
 }
 
+static bool
+digest_good(const char *text)
+{
+	return text != NULL && hex_is(text, strlen(text), 2 * (size_t)KEEPER_DIGEST_LEN);
+}
+
 static int
 read_words(struct order *o, const struct verb *v, int argc, char **argv)
 {
@@ -212,10 +221,19 @@ read_words(struct order *o, const struct verb *v, int argc, char **argv)
 			if (option(o, v, i, word, argv[i + 1]) != STATUS_OK)
 				return STATUS_USAGE;
 			i++;
-		} else if (o->path == NULL && (v->takes & (TAKES_PATH | NEEDS_PATH)) != 0)
+		} else if (o->path == NULL &&
+			   (v->takes & (TAKES_PATH | NEEDS_PATH | NEEDS_DIGEST)) != 0)
 			o->path = word;
 		else
 			return usage(v, i, "too many arguments");
+	}
+	if ((v->takes & NEEDS_DIGEST) != 0) {
+		o->digest = o->path;
+		o->path = NULL;
+		return digest_good(o->digest)
+			   ? STATUS_OK
+			   : usage(
+				 v, 0, "expected the 64 hexadecimal digits of a digest");
 	}
 	if (((v->takes & NEEDS_PATH) != 0 || o->version != 0) && o->path == NULL)
 		return usage(v, 0, "expected a path");

@@ -21,10 +21,11 @@ struct order {
 	const char *verb;
 	const char *path; /* NULL: not given */
 	const char *server, *key_file;
-	const char *shape; /* format of the value, by the manifests; NULL: unknown */
-	bool any_shape;    /* store it whatever its format */
-	int fd;            /* source of a value or passphrase; -1: typed */
-	int policy_fd;     /* the sealed policy of --policy; -1 */
+	const char *digest; /* of an approval, 64 hex digits; NULL */
+	const char *shape;  /* format of the value, by the manifests; NULL: unknown */
+	bool any_shape;     /* store it whatever its format */
+	int fd;             /* source of a value or passphrase; -1: typed */
+	int policy_fd;      /* the sealed policy of --policy; -1 */
 	uint32_t version;
 	uint32_t idle_s, cap_s;
 	bool json;
@@ -77,6 +78,7 @@ void talk_begin(struct order *, struct wire_out *, enum keeper_message);
 bool is_in_vault(struct order *);
 typedef int verb_fn(struct order *);
 verb_fn verb_init, verb_unlock, verb_lock, verb_set, verb_rotate, verb_remove, verb_trace,
-    verb_recover, verb_export, verb_grant, verb_revoke, show_versions, show_grants;
+    verb_recover, verb_export, verb_grant, verb_revoke, verb_confirm, show_versions,
+    show_grants;
 
 #endif

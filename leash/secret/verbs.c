@@ -16,6 +16,7 @@
 #include "policy/sealed/policy.h"
 #include "policy/sealed/signature.h"
 #include "shim/base/array.h"
+#include "shim/base/hex.h"
 #include "shim/base/log.h"
 
 #define PASSPHRASE_MIN 8
@@ -167,6 +168,34 @@ verb_export(struct order *o)
 	if (status == STATUS_OK)
 		status = type_show(o, "\n\n", 2);
 	return status;
+}
+
+/* The second factor of one approval: the passphrase, for the digest of what was shown. */
+int
+verb_confirm(struct order *o)
+{
+	uint8_t digest[KEEPER_DIGEST_LEN];
+	struct wire_out out;
+	struct typed t;
+	int status;
+
+	if (o->state != STATE_OPEN) { /* before prompting */
+		log_error("confirm: %s",
+		    o->state == STATE_NONE
+			? "no vault found: create one with kennel secret init"
+			: "the vault is locked: open it with kennel secret unlock");
+		return o->state == STATE_NONE ? STATUS_NOT_FOUND : STATUS_DENIED;
+	}
+	if (!hex_get(o->digest, strlen(o->digest), digest, sizeof(digest)))
+		bug("a digest is not hex");
+	status = type_line(o, "To confirm this approval, the vault's passphrase: ", false,
+	    KEEPER_MATERIAL_MAX, &t);
+	if (status != STATUS_OK)
+		return status;
+	talk_begin(o, &out, KEEPER_CONFIRM);
+	put_material(&out, KEEPER_PASSPHRASE, &t);
+	wire_put_bytes(&out, digest, sizeof(digest));
+	return done(o, &out, "confirmed for 60 s");
 }
 
 /* ---- values ----------------------------------------------------------------------- */

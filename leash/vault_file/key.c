@@ -225,6 +225,31 @@ vault_file_unlock(struct vault_file *c, const struct vault_file_material *m)
 	return r;
 }
 
+int
+vault_file_matches(struct vault_file *c, const struct vault_file_material *m)
+{
+	const struct envelope *e = envelope_of(c, m->kind);
+	uint8_t label[LABEL_MAX];
+	int r;
+
+	if (!c->open)
+		return -ENOKEY;
+	if (e == NULL)
+		return -ENOENT;
+	if (!material_good(m))
+		return -EKEYREJECTED;
+	r = opener_make(c, e, m);
+	if (r == 0 && (crypto_aead_xchacha20poly1305_ietf_decrypt(c->keys->work, NULL,
+			   NULL, e->sealed, sizeof(e->sealed), label,
+			   envelope_label(c, e, label), e->nonce, c->keys->opener) != 0 ||
+			  sodium_memcmp(c->keys->work, c->keys->vault, KEY_LEN) != 0))
+		r = -EKEYREJECTED;
+	vault_wipe(c->keys->opener, KEY_LEN);
+	vault_wipe(c->keys->work, KEY_LEN);
+	stack_wipe();
+	return r;
+}
+
 /* ---- values -------------------------------------------------------------------- */
 
 /* A value is bound to this vault, and to path@version. */

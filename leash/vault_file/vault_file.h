@@ -92,6 +92,9 @@ void vault_file_free(struct vault_file *);
  * altered; -ENOMEM.
  */
 int vault_file_unlock(struct vault_file *, const struct vault_file_material *);
+/* Is this material that opens it? It stays unlocked. 0; -ENOKEY: it is locked; -ENOENT,
+ * -EKEYREJECTED, -ENOMEM as above. */
+int vault_file_matches(struct vault_file *, const struct vault_file_material *);
 /* Wipes the key. */
 void vault_file_lock(struct vault_file *);
 bool vault_file_is_open(const struct vault_file *);

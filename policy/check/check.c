@@ -409,9 +409,14 @@ static check_fn *const checks[KW_END] = {
 static void
 check_stmt(struct check *c, struct stmt *s)
 {
+	const struct qual *q = stmt_qual(s, KW_WITH_FACTOR);
+
 	c->diag->hide_line = keyword_row(s->kw)->hidden;
 	if (checks[s->kw] != NULL)
 		checks[s->kw](c, s);
+	if (q != NULL && s->verdict != VERDICT_ASK)
+		diag_error(c->diag, q->at, "`with %s` is only allowed after `ask`",
+		    q->word[0].text);
 	c->diag->hide_line = false;
 }
 

@@ -177,6 +177,15 @@ beats(const struct stmt *a, const struct stmt *b)
 	return rank[a->verdict] > rank[b->verdict];
 }
 
+/* Of two asks, the stricter factor counts. */
+static int
+factor_rank(const struct stmt *s)
+{
+	const struct qual *q = stmt_qual(s, KW_WITH_FACTOR);
+
+	return q == NULL ? 0 : strcmp(q->word[0].text, "passphrase") == 0 ? 1 : 2;
+}
+
 /* Both are written here: a repetition from a block is fine. */
 static bool
 both_own(const struct stmt *a, const struct stmt *b)
@@ -191,7 +200,8 @@ covered(struct work *w, const struct stmt *out, const struct stmt *in, struct at
 		tell(w, LINT_DEAD, at,
 		    "this has no effect: `%s` on line %u covers all of it",
 		    policy_verdict_name(out->verdict), out->at.line);
-	else if (out->verdict == in->verdict && both_own(out, in))
+	else if (out->verdict == in->verdict && both_own(out, in) &&
+		 factor_rank(in) <= factor_rank(out))
 		tell(w, in->kw == KW_NET ? LINT_HOST : LINT_TWICE, at,
 		    "redundant: line %u already covers this", out->at.line);
 }

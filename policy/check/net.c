@@ -5,6 +5,7 @@
 
 #include "policy/check/check.h"
 #include "policy/lang/host.h"
+#include "policy/lang/manifest.h"
 #include "policy/lang/secret_source.h"
 #include "shim/base/array.h"
 
@@ -158,6 +159,9 @@ check_secret_options(struct check *c, struct stmt *s)
 	if (q != NULL && strcmp(q->word[0].text, "session") != 0 &&
 	    strcmp(q->word[0].text, "per-call") != 0)
 		diag_error(c->diag, q->word[0].at, "`approve` takes session or per-call");
+	if (q != NULL && q->word_n > 1 && manifest_factor(q->word, q->word_n) == NULL)
+		diag_error(
+		    c->diag, q->word[1].at, "expected `with passphrase` or `with key`");
 	q = stmt_qual(s, KW_AS);
 	if (q != NULL && strcmp(q->word[0].text, "file") != 0)
 		diag_error(c->diag, q->word[0].at, "`as` takes file");

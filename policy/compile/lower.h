@@ -130,6 +130,9 @@ const char *pinfile_read(struct sealer *, const char *server, const char *, size
     struct sealed_range *ret, uint32_t *ret_line);
 /* The text of a qualifier that takes one, or "". */
 struct sealed_ref lower_qual(struct lower *, const struct stmt *, enum keyword);
+/* The factor of its `ask`; of a word of it (NULL: none). */
+enum sealed_factor lower_factor(const struct stmt *);
+enum sealed_factor lower_factor_name(const char *);
 /* The row with owner, ticket and until, or SEALED_NONE. */
 uint32_t lower_exception(struct lower *, const struct stmt *);
 /* Words as rows of REFS. */

@@ -2,9 +2,8 @@
  * run and exec: creates the images, the rows that let them start, and the
  * mounts that they need.
  *
- * A binary is one image and one row.  A script is two images (itself and its
- * interpreter) and one row.  "#!/usr/bin/env X" needs a second row, because env
- * starts X by another exec.
+ * A binary is one image and one row.  A script is two images (itself and its interpreter)
+ * and one row.  "#!/usr/bin/env X" needs a second row, because env starts X by an exec.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -126,6 +125,7 @@ exec_put(struct lower *l, const struct stmt *s, uint32_t asked, uint32_t mapped,
 	    .exception = lower_exception(l, s),
 	    .instead = lower_qual(l, s, KW_INSTEAD),
 	    .verdict = s->kw == KW_RUN ? VERDICT_ALLOW : s->verdict,
+	    .factor = lower_factor(s),
 	    .because = lower_qual(l, s, KW_BECAUSE),
 	    .at = lower_at(l, s->at)};
 	struct sealed_exec *all;

@@ -131,6 +131,24 @@ cond_put(struct lower *l, const struct cond *c, uint32_t *n)
 }
 /* NOLINTEND(misc-no-recursion) */
 
+/* ---- factors ------------------------------------------------------------- */
+
+enum sealed_factor
+lower_factor_name(const char *name)
+{
+	if (name == NULL)
+		return FACTOR_NONE;
+	return strcmp(name, "passphrase") == 0 ? FACTOR_PASSPHRASE : FACTOR_KEY;
+}
+
+enum sealed_factor
+lower_factor(const struct stmt *s)
+{
+	const struct qual *q = stmt_qual(s, KW_WITH_FACTOR);
+
+	return lower_factor_name(q == NULL ? NULL : q->word[0].text);
+}
+
 /* ---- gates --------------------------------------------------------------- */
 
 static void
@@ -153,11 +171,15 @@ gate_put(struct lower *l, const struct stmt *s, struct sealed_gate *g)
 int
 lower_gate(struct lower *l, const struct stmt *s)
 {
+	static const uint32_t gate_factor[] = {[FACTOR_NONE] = 0,
+	    [FACTOR_PASSPHRASE] = GATE_PASSPHRASE,
+	    [FACTOR_KEY] = GATE_KEY};
 	struct sealed_gate g = {.at = lower_at(l, s->at),
 	    .exception = lower_exception(l, s),
 	    .because = lower_qual(l, s, KW_BECAUSE),
 	    .instead = lower_qual(l, s, KW_INSTEAD),
 	    .verdict = s->verdict,
+	    .flags = gate_factor[lower_factor(s)],
 	    .kind = s->kw == KW_TOOL       ? GATE_TOOL
 		    : s->kw == KW_RESOURCE ? GATE_RESOURCE
 		    : s->kw == KW_METHOD   ? GATE_METHOD
@@ -233,6 +255,7 @@ lower_net(struct lower *l, const struct stmt *s)
 	struct sealed_net n = {.because = lower_qual(l, s, KW_BECAUSE),
 	    .instead = lower_qual(l, s, KW_INSTEAD),
 	    .verdict = s->verdict,
+	    .factor = lower_factor(s),
 	    .proto = net_proto(s),
 	    .exception = lower_exception(l, s)};
 	struct host h;

@@ -11,6 +11,7 @@
 #define DIAG_CODE "lowering"
 
 #include "policy/compile/lower.h"
+#include "policy/lang/manifest.h"
 #include "policy/lang/scalar.h"
 #include "policy/lang/secret_source.h"
 #include "policy/sealed/policy.h"
@@ -89,6 +90,8 @@ secret_options(struct lower *l, const struct stmt *s, struct sealed_secret *c)
 		c->approve = APPROVE_PER_CALL;
 	if (q != NULL && strcmp(q->word[0].text, "session") == 0)
 		c->approve = APPROVE_SESSION;
+	c->factor = q == NULL ? FACTOR_NONE
+			      : lower_factor_name(manifest_factor(q->word, q->word_n));
 	q = stmt_qual(s, KW_MAY);
 	for (i = 0; q != NULL && i < q->word_n; i++) {
 		network = strcmp(q->word[i].text, "network") == 0;

@@ -22,6 +22,8 @@ diff_way(struct state a, struct state b)
 		return DIFF_WIDER;
 	if (rank[b.verdict] > rank[a.verdict])
 		return DIFF_NARROWER;
+	if (a.factor != b.factor)
+		return b.factor < a.factor ? DIFF_WIDER : DIFF_NARROWER;
 	/* additional protocols or scopes are wider, fewer are not */
 	return (b.more & ~a.more) != 0 ? DIFF_WIDER : DIFF_NARROWER;
 }

@@ -28,7 +28,8 @@
 /* One side's answer for one member. */
 struct state {
 	enum sealed_verdict verdict;
-	uint32_t more; /* net: scopes and protocols, one bit each */
+	uint32_t more;             /* net: scopes and protocols, one bit each */
+	enum sealed_factor factor; /* of an ask */
 };
 
 enum diff_way { DIFF_WIDER = 1, DIFF_NARROWER, DIFF_NEUTRAL };

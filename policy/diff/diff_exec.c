@@ -234,6 +234,7 @@ ask_side(void *domain, int side, const void *member)
 	    .cwd = m->cwd,
 	    .env = m->env,
 	    .env_n = m->env_n};
+	struct policy_answer a = {.verdict = VERDICT_DENY};
 	struct state st = {.verdict = VERDICT_DENY};
 	bool is = x->d->s[side] != NULL && x->asked[side] != SEALED_NONE;
 	size_t i;
@@ -249,8 +250,9 @@ ask_side(void *domain, int side, const void *member)
 			x->held[i] = is && policy_exec_miss(x->d->p[side], x->row[i].e,
 					       &ask) == MISS_NONE;
 	if (is)
-		st.verdict =
-		    policy_match_exec_call(x->d->p[side], x->d->s[side], &ask).verdict;
+		a = policy_match_exec_call(x->d->p[side], x->d->s[side], &ask);
+	st.verdict = a.verdict;
+	st.factor = policy_answer_factor(&a);
 	return st;
 }
 

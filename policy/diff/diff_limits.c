@@ -138,6 +138,7 @@ calls_of(const struct diff *d, const struct limit *x)
 	struct sealed_gate g = *x->g;
 
 	g.rate = g.quota = 0;
+	g.flags &= GATE_BY_ANNOTATIONS;
 	g.because = g.instead = (struct sealed_ref){0, 0};
 	g.exception = SEALED_NONE;
 	return say_text(say_gate, d->p[x->side], &g);

@@ -123,6 +123,7 @@ ask_side(void *domain, int side, const void *member)
 	const struct sealed_server *s = x->d->s[side];
 	const struct policy *p = x->d->p[side];
 	struct state st = {.verdict = VERDICT_DENY};
+	struct policy_answer a;
 	size_t i;
 
 	if (s == NULL)
@@ -132,7 +133,9 @@ ask_side(void *domain, int side, const void *member)
 	for (i = 0; i < x->row_n; i++)
 		if (x->row[i].side == side)
 			x->held[i] = policy_gate_miss(p, x->row[i].g, &ask) == MISS_NONE;
-	st.verdict = policy_match_gate(p, s, &ask).verdict;
+	a = policy_match_gate(p, s, &ask);
+	st.verdict = a.verdict;
+	st.factor = policy_answer_factor(&a);
 	ask_limits(x, side, &ask, st.verdict);
 	return st;
 }

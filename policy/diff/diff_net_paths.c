@@ -108,11 +108,14 @@ static struct state
 net_side(struct net_diff *x, int side, const struct policy_net_ask *ask)
 {
 	struct state st = {.verdict = VERDICT_DENY};
+	struct policy_answer a;
 	size_t i;
 
 	if (x->d->s[side] == NULL)
 		return st;
-	st.verdict = policy_match_net(x->d->p[side], x->d->s[side], ask).verdict;
+	a = policy_match_net(x->d->p[side], x->d->s[side], ask);
+	st.verdict = a.verdict;
+	st.factor = policy_answer_factor(&a);
 	for (i = 0; i < x->row_n; i++) {
 		if (x->row[i].side != side)
 			continue;

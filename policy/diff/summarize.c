@@ -98,7 +98,7 @@ cells_grow(struct regions *g)
 static bool
 same_state(struct state a, struct state b)
 {
-	return a.verdict == b.verdict && a.more == b.more;
+	return a.verdict == b.verdict && a.more == b.more && a.factor == b.factor;
 }
 
 int
@@ -325,6 +325,8 @@ state_text(struct state s)
 	if (f == NULL)
 		return NULL;
 	(void)fputs(policy_verdict_name(s.verdict), f);
+	if (s.factor != FACTOR_NONE)
+		(void)fprintf(f, " with %s", policy_factor_name(s.factor));
 	for (i = 0; i < ARRAY_LEN(more); i++)
 		if ((s.more >> i & 1) != 0)
 			(void)fprintf(f, " %s", more[i]);

@@ -19,16 +19,16 @@
 
 #define ASKED                  (WHERE_GRANT | WHERE_ASKED)
 #define CONTEXT(kw, text, ...) ROW(kw, text, .context = true, __VA_ARGS__)
-#define MCP_QUALS              (QUAL_BECAUSE | QUAL_EXCEPTION | QUAL_EXCEPT | QUAL_WHEN)
+#define MCP_QUALS              (QUAL_BECAUSE | QUAL_EXCEPTION | QUAL_EXCEPT | QUAL_WHEN | QUAL_FACTOR)
 #define OFFER \
 	.where = ASKED, .verdict = true, .once = true, NUM(0, 0), \
 	.quals = QUAL_BECAUSE | QUAL_EXCEPTION, .takes = "allow, ask or deny"
 
-static const struct keyword_row rows[KW_END] = {
+static const struct keyword_row rows[KW_ROWS] = {
     ROW(KW_ABOUT, "about", GRANT, .once = true, NUM(1, 1), .takes = "one quoted string"),
     ROW(KW_ALLOW, "allow", .where = 0),
     ROW(KW_APPROVE, "approve", .where = WHERE_OPTION, NUM(1, 1), .quals = QUAL_SECRET,
-	.takes = "session or per-call"),
+	.takes = "session or per-call, and perhaps with passphrase or with key"),
     CONTEXT(KW_AS, "as", .where = WHERE_OPTION, NUM(1, 1), .quals = QUAL_SECRET,
 	.takes = "file"),
     ROW(KW_ASK, "ask", .where = 0),
@@ -52,7 +52,7 @@ static const struct keyword_row rows[KW_END] = {
     ROW(KW_EXCEPT, "except", .where = WHERE_QUAL, NUM(1, WORDS_ANY), .quals = QUAL_EXCEPT,
 	.takes = "what to exclude"),
     ROW(KW_EXEC, "exec", .where = ASKED, .verdict = true, NUM(1, WORDS_ANY),
-	.quals = QUAL_BECAUSE | QUAL_EXCEPTION | QUAL_EXCEPT | QUAL_CALLER,
+	.quals = QUAL_BECAUSE | QUAL_EXCEPTION | QUAL_EXCEPT | QUAL_CALLER | QUAL_FACTOR,
 	.takes = "a program and its arguments"),
     ROW(KW_EXPECT, "expect", TOP),
     ROW(KW_FROM, "from", .where = WHERE_QUAL, NUM(1, WORDS_ANY), .quals = QUAL_CALLER,
@@ -76,7 +76,7 @@ static const struct keyword_row rows[KW_END] = {
     CONTEXT(KW_METHOD, "method", .where = ASKED, .verdict = true, NUM(1, WORDS_ANY),
 	.quals = QUAL_BECAUSE | QUAL_EXCEPTION, .takes = "one or more names of methods"),
     ROW(KW_NET, "net", .where = ASKED, .verdict = true, NUM(1, WORDS_ANY),
-	.quals = QUAL_BECAUSE | QUAL_EXCEPTION | QUAL_NET,
+	.quals = QUAL_BECAUSE | QUAL_EXCEPTION | QUAL_NET | QUAL_FACTOR,
 	.takes = "one or more HOST:PORT"),
     ROW(KW_NEVER, "never", TOP),
     ROW(KW_NO_PROC, "no-proc", GRANT, .once = true, NUM(0, 0), .takes = "nothing"),
@@ -141,12 +141,14 @@ static const struct keyword_row rows[KW_END] = {
 	.takes = "env and names of variables"),
     ROW(KW_WRITE, "write", .where = ASKED, NUM(1, WORDS_ANY), .quals = QUAL_OPTIONAL,
 	.takes = "one or more paths"),
+    ROW(KW_WITH_FACTOR, "with", .where = 0, NUM(1, 1), .quals = QUAL_FACTOR,
+	.takes = "passphrase or key; of a program also env and names of variables"),
 };
 
 const struct keyword_row *
 keyword_row(enum keyword kw)
 {
-	return &rows[kw < KW_END ? kw : KW_NONE];
+	return &rows[kw < KW_ROWS ? kw : KW_NONE];
 }
 
 const char *

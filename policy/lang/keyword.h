@@ -79,7 +79,10 @@ enum keyword {
 	KW_WHEN,
 	KW_WITH,
 	KW_WRITE,
-	KW_END
+	KW_END,
+	/* no word of its own: `with passphrase`, another qualifier than `with env` */
+	KW_WITH_FACTOR = KW_END,
+	KW_ROWS
 };
 
 const char *keyword_name(enum keyword);
@@ -105,6 +108,7 @@ enum keyword_qual {
 	QUAL_SECRET = 128, /* approve as hosts may weak */
 	QUAL_LIMIT = 256,  /* rate quota */
 	QUAL_REMOTE = 512, /* to ca */
+	QUAL_FACTOR = 1024, /* with passphrase */
 };
 
 #define WORDS_ANY 0xffff

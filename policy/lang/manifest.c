@@ -40,7 +40,7 @@ static const struct {
 	const char *takes;
 } fields[] = {
     [MANIFEST_APPROVE] = {"approve", is_approve, OF_SECRET | OF_OVERRIDE, false,
-	"never, session or per-call"},
+	"never, session or per-call, the last two perhaps with passphrase or with key"},
     [MANIFEST_DESCRIPTION] = {"description", is_text, OF_SECRET | OF_OVERRIDE | OF_TOKEN,
 	false, "one quoted string"},
     [MANIFEST_EXPIRES] = {"expires", is_date, OF_SECRET, false,
@@ -109,12 +109,26 @@ is_one_of(const struct word *w, size_t n, const char *const *list, size_t list_n
 	return false;
 }
 
+const char *
+manifest_factor(const struct word *w, size_t n)
+{
+	static const char *const list[] = {"passphrase", "key"};
+	size_t i;
+
+	for (i = 0; n == 3 && strcmp(w[1].text, "with") == 0 && i < 2; i++)
+		if (strcmp(w[2].text, list[i]) == 0)
+			return list[i];
+	return NULL;
+}
+
 static bool
 is_approve(const struct word *w, size_t n)
 {
 	static const char *const list[] = {"never", "session", "per-call"};
 
-	return is_one_of(w, n, list, 3);
+	return n > 0 && is_one_of(w, 1, list, 3) &&
+	       (n == 1 ||
+		   (strcmp(w->text, "never") != 0 && manifest_factor(w, n) != NULL));
 }
 
 static bool

@@ -31,6 +31,8 @@ enum manifest_kind {
 /* The field that a bare word names. */
 enum manifest_kind manifest_field(const struct word *);
 /* The field has one value: the word after it is the next field's name. */
+/* The factor of these words of `approve`, as in `per-call with key`; NULL: none. */
+const char *manifest_factor(const struct word *, size_t n);
 bool manifest_takes_one(enum manifest_kind);
 /* A name that people use for secret values; gets its own message. */
 bool manifest_is_value_word(const struct word *);

@@ -13,6 +13,8 @@
 #include <errno.h>
 #include <string.h>
 
+#define APPROVE_WORDS 3 /* per-call with passphrase */
+
 /* ---- qualifiers and options ---------------------------------------------- */
 
 static void
@@ -128,30 +130,48 @@ qualifier_when(struct parser *p, struct stmt *s)
 }
 
 static bool
+is_factor(const struct word *w)
+{
+	return parse_word_is(w, "passphrase") || parse_word_is(w, "key");
+}
+
+/* `with env NAME...`, or `with` and a factor: two qualifiers of a program. */
+static enum keyword
+with_word(struct parser *p)
+{
+	parse_advance(p);
+	if (parse_keyword(p) != KW_ENV)
+		return KW_WITH_FACTOR;
+	parse_advance(p);
+	return KW_WITH;
+}
+
+static bool
 qualifier(struct parser *p, struct stmt *s)
 {
 	struct qual q = {.kw = qualifier_word(p, s), .at = p->tok.at};
-	const struct keyword_row *row = keyword_row(q.kw);
+	bool with = q.kw == KW_WITH;
+	const struct keyword_row *row;
 
 	if (q.kw == KW_WHEN && s->when != NULL) {
 		diag_error(p->diag, q.at, "duplicate `when`");
 		return false;
 	}
+	if (with)
+		q.kw = with_word(p);
+	row = keyword_row(q.kw);
 	if (!qual_fits(p, s, q.kw, q.at))
 		return false;
 	if (q.kw == KW_WHEN)
 		return qualifier_when(p, s);
-	parse_advance(p);
-	if (q.kw == KW_WITH) {
-		if (parse_keyword(p) != KW_ENV)
-			return qual_takes(p, &q);
+	if (!with)
 		parse_advance(p);
-	}
 	if ((q.kw == KW_BECAUSE || q.kw == KW_INSTEAD) &&
 	    (!parse_at(p, TOKEN_WORD) || !p->tok.word.quoted))
 		return qual_takes(p, &q);
 	qual_words(p, s, &q, row->word_max);
-	if (q.word_n < row->word_min)
+	if (q.word_n < row->word_min ||
+	    (q.kw == KW_WITH_FACTOR && !is_factor(&q.word[0])))
 		return qual_takes(p, &q);
 	push_qual(p, s, &q);
 	return true;
@@ -178,6 +198,11 @@ option(struct parser *p, struct stmt *s)
 	qual_words(p, s, &q, keyword_row(q.kw)->word_max);
 	if (q.word_n < keyword_row(q.kw)->word_min)
 		return qual_takes(p, &q);
+	if (q.kw == KW_APPROVE && parse_keyword(p) == KW_WITH) {
+		parse_push(p, &q.word, &q.word_n);
+		parse_advance(p);
+		qual_words(p, s, &q, APPROVE_WORDS);
+	}
 	push_qual(p, s, &q);
 	return true;
 }

@@ -11,6 +11,8 @@
 
 #include <errno.h>
 
+#define APPROVE_WORDS 3 /* per-call with passphrase */
+
 /*
  * Is the current word past the end of this field?  A field with one value ends
  * after it, so that an unknown word is reported at its own place.
@@ -21,7 +23,10 @@ field_ends(const struct parser *p, const struct field *f)
 	if (!parse_at(p, TOKEN_WORD) || manifest_field(&p->tok.word) != MANIFEST_NONE ||
 	    manifest_is_value_word(&p->tok.word))
 		return true;
-	return f->word_n == 1 && manifest_takes_one(manifest_field(&f->name));
+	if (manifest_field(&f->name) == MANIFEST_APPROVE && f->word_n > 0 &&
+	    f->word_n < APPROVE_WORDS)
+		return f->word_n == 1 && !parse_word_is(&p->tok.word, "with");
+	return f->word_n > 0 && manifest_takes_one(manifest_field(&f->name));
 }
 
 /* A field ends with its line; the last one may end at the `}`. */

@@ -27,7 +27,8 @@
 
 enum meta_status { META_REGISTERED, META_EXPIRING, META_EXPIRED };
 enum meta_rotation { META_MANUAL, META_PROVIDER_UI, META_PROVIDER_API };
-enum meta_approve { META_NEVER, META_SESSION, META_PER_CALL }; /* by strictness */
+enum meta_approve { META_NEVER, META_SESSION, META_PER_CALL };  /* by strictness */
+enum meta_factor { META_NO_FACTOR, META_PASSPHRASE, META_KEY }; /* likewise */
 
 /* Why a lookup of a path failed. */
 enum meta_error { META_NOT_FOUND, META_INVALID_PATH, META_MERGE_FAILED };
@@ -41,6 +42,7 @@ struct meta {
 	uint32_t rotate_every;          /* days; 0: not given */
 	enum meta_rotation rotation;
 	enum meta_approve approve;
+	enum meta_factor factor;
 	const struct word *scope, *host; /* slices of the file's text */
 	size_t scope_n, host_n;
 	bool declared; /* the project names it */
@@ -128,6 +130,8 @@ const char *meta_status_name(enum meta_status);
 int meta_status_find(const char *);
 const char *meta_rotation_name(enum meta_rotation);
 const char *meta_approve_name(enum meta_approve);
+/* passphrase key; NULL: none */
+const char *meta_factor_name(enum meta_factor);
 const char *meta_error_name(enum meta_error);
 
 /* ---- print_manifests.c: as JSON, and for people -------------------------- */

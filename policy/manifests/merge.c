@@ -111,6 +111,16 @@ static const struct {
     [MANIFEST_STEPS] = {GO_NOWHERE},
 };
 
+static enum meta_factor
+factor_of(const struct field *f)
+{
+	const char *name = manifest_factor(f->word, f->word_n);
+
+	if (name == NULL)
+		return META_NO_FACTOR;
+	return strcmp(name, "passphrase") == 0 ? META_PASSPHRASE : META_KEY;
+}
+
 /* Stores one field in the row.  It was checked before, so this cannot fail. */
 static void
 row_field(struct meta *m, const struct field *f)
@@ -120,6 +130,8 @@ row_field(struct meta *m, const struct field *f)
 	unsigned int choice;
 	uint32_t number = 0;
 
+	if (kind == MANIFEST_APPROVE)
+		m->factor = factor_of(f);
 	if (goes[kind].how == GO_TEXT) {
 		memcpy(to, &f->word[0].text, sizeof(f->word[0].text));
 	} else if (goes[kind].how == GO_WORDS) {
@@ -153,7 +165,8 @@ field_is_idle(const struct meta *m, const struct field *f)
 	struct meta changed = *m;
 
 	row_field(&changed, f);
-	return changed.approve == m->approve && changed.rotate_every == m->rotate_every &&
+	return changed.approve == m->approve && changed.factor == m->factor &&
+	       changed.rotate_every == m->rotate_every &&
 	       (changed.description == m->description ||
 		   (m->description != NULL &&
 		       strcmp(changed.description, m->description) == 0));
@@ -162,7 +175,7 @@ field_is_idle(const struct meta *m, const struct field *f)
 static void
 row_override(struct merge *g, struct meta *m, const struct manifest *from)
 {
-	enum meta_approve floor = m->approve;
+	const struct meta floor = *m;
 	const struct field *f;
 	size_t i;
 
@@ -173,12 +186,18 @@ row_override(struct merge *g, struct meta *m, const struct manifest *from)
 			    "this override has no effect: `%.*s` already has this value",
 			    (int)f->name.raw_len, f->name.raw);
 		row_field(m, f);
-		if (m->approve >= floor)
+		if (m->approve >= floor.approve && m->factor >= floor.factor)
 			continue;
+		/* of each the stricter */
+		if (m->approve < floor.approve)
+			m->approve = floor.approve;
+		if (m->factor < floor.factor)
+			m->factor = floor.factor;
 		diag_warning(g->diag, f->name.at,
-		    "`approve` can only be made stricter here: it remains %s",
-		    meta_approve_name(floor));
-		m->approve = floor;
+		    "`approve` can only be made stricter here: it remains %s%s%s",
+		    meta_approve_name(m->approve),
+		    m->factor != META_NO_FACTOR ? " with " : "",
+		    m->factor != META_NO_FACTOR ? meta_factor_name(m->factor) : "");
 	}
 }
 
@@ -349,6 +368,8 @@ rows_make(struct merge *g)
 			meta_fill(&index, other);
 			if (index.approve > m->approve)
 				m->approve = index.approve;
+			if (index.factor > m->factor)
+				m->factor = index.factor;
 		}
 	}
 	memcpy(g->out->meta + g->out->n, internal, sizeof(internal));

@@ -130,6 +130,8 @@ meta_show(const struct meta *m, uint32_t today, FILE *f)
 	row_words(f, "scopes", m->scope, m->scope_n);
 	row_words(f, "hosts", m->host, m->host_n);
 	meta_row(f, "approve", meta_approve_name(m->approve));
+	if (m->factor != META_NO_FACTOR)
+		meta_row(f, "with", meta_factor_name(m->factor));
 	meta_row(f, "rotation", meta_rotation_name(m->rotation));
 	row_day(f, "expires", m->expires);
 	row_day(f, "last-rotated", m->last_rotated);

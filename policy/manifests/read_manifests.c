@@ -187,6 +187,12 @@ meta_approve_name(enum meta_approve a)
 }
 
 const char *
+meta_factor_name(enum meta_factor f)
+{
+	return f == META_PASSPHRASE ? "passphrase" : f == META_KEY ? "key" : NULL;
+}
+
+const char *
 meta_error_name(enum meta_error e)
 {
 	static const char *const names[] = {"not-found", "invalid-path", "merge-failed"};

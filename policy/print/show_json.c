@@ -130,6 +130,14 @@ json_args(
 	out_end(o);
 }
 
+/* What a yes needs in addition; absent if nothing. */
+static void
+factor(struct out *o, uint32_t f)
+{
+	if (f != FACTOR_NONE)
+		out_text(o, "with", policy_factor_name((enum sealed_factor)f));
+}
+
 static void
 json_exec(const struct policy *p, uint32_t i, struct out *o)
 {
@@ -144,6 +152,7 @@ json_exec(const struct policy *p, uint32_t i, struct out *o)
 		sha256(o, p->image[e->asked].sha256);
 	json_args(o, "args", p, e->args);
 	json_args(o, "prefix", p, e->prefix);
+	factor(o, e->factor);
 	if (e->because.len != 0)
 		out_text(o, "because", policy_str(p, e->because));
 	if (e->instead.len != 0)
@@ -192,6 +201,7 @@ json_secret(const struct policy *p, uint32_t i, struct out *o)
 	if (c->approve != APPROVE_NONE)
 		out_text(
 		    o, "approve", c->approve == APPROVE_SESSION ? "session" : "per-call");
+	factor(o, c->factor);
 	at(o, p, c->at);
 }
 
@@ -203,6 +213,7 @@ json_gate(const struct policy *p, uint32_t i, struct out *o)
 	out_text(o, "kind", policy_gate_name((enum sealed_gate_kind)g->kind));
 	out_text(o, "verdict", policy_verdict_name((enum sealed_verdict)g->verdict));
 	out_text(o, "name", policy_str(p, g->name));
+	factor(o, policy_gate_factor(g));
 	if (g->because.len != 0)
 		out_text(o, "because", policy_str(p, g->because));
 	if (g->instead.len != 0)
@@ -248,6 +259,7 @@ json_net(const struct policy *p, uint32_t i, struct out *o)
 	out_number(o, "port_first", n->port_first);
 	out_number(o, "port_last", n->port_last);
 	exception(o, p, n->exception);
+	factor(o, n->factor);
 	said(o, p, say_net, n);
 	out_text(o, "enforced", "kennel-egress and kennel-dial (network namespace)");
 	at(o, p, n->at);

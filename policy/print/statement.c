@@ -147,6 +147,14 @@ say_exec(const struct policy *p, const void *row, FILE *f)
 	say_exec_tail(p, e, f);
 }
 
+static void
+say_factor(uint32_t factor, FILE *f)
+{
+	if (factor != FACTOR_NONE)
+		(void)fprintf(
+		    f, " with %s", policy_factor_name((enum sealed_factor)factor));
+}
+
 void
 say_exec_tail(const struct policy *p, const struct sealed_exec *e, FILE *f)
 {
@@ -165,6 +173,7 @@ say_exec_tail(const struct policy *p, const struct sealed_exec *e, FILE *f)
 		(void)fputs(i == 0 ? " with env " : " ", f);
 		say_bare(p, p->ref[e->env.first + i], f);
 	}
+	say_factor(e->factor, f);
 	say_quoted(p, "because", e->because, f);
 	say_quoted(p, "instead", e->instead, f);
 	say_exception_of(p, e->exception, f);
@@ -216,6 +225,7 @@ say_gate_tail(const struct policy *p, const struct sealed_gate *g, FILE *f)
 		    f, " rate %u/%s", g->rate, policy_duration(g->rate_ms, duration));
 	if (g->quota != 0)
 		(void)fprintf(f, " quota %u", g->quota);
+	say_factor(policy_gate_factor(g), f);
 	say_quoted(p, "because", g->because, f);
 	say_quoted(p, "instead", g->instead, f);
 	say_exception_of(p, g->exception, f);
@@ -249,6 +259,7 @@ say_net(const struct policy *p, const void *row, FILE *f)
 		(void)fputs(scopes[n->scope], f);
 	if (n->proto < ARRAY_LEN(protos) && protos[n->proto] != NULL)
 		(void)fputs(protos[n->proto], f);
+	say_factor(n->factor, f);
 	say_quoted(p, "because", n->because, f);
 	say_quoted(p, "instead", n->instead, f);
 	say_exception_of(p, n->exception, f);
@@ -311,6 +322,7 @@ say_secret_tail(const struct policy *p, const void *row, FILE *f)
 		return;
 	(void)fputs(" {", f);
 	(void)fputs(approves[s->approve], f);
+	say_factor(s->factor, f);
 	say_list(p, "hosts", s->hosts, f);
 	if ((s->flags & SECRET_HOSTS_ANY) != 0)
 		(void)fputs(" hosts any", f);

@@ -136,6 +136,42 @@ policy_oneshot(const struct policy *p, const struct sealed_server *s)
 	return ONESHOT_NO;
 }
 
+enum sealed_factor
+policy_gate_factor(const struct sealed_gate *g)
+{
+	if ((g->flags & GATE_KEY) != 0)
+		return FACTOR_KEY;
+	return (g->flags & GATE_PASSPHRASE) != 0 ? FACTOR_PASSPHRASE : FACTOR_NONE;
+}
+
+enum sealed_factor
+policy_answer_factor(const struct policy_answer *a)
+{
+	uint32_t factor = FACTOR_NONE;
+
+	if (a->verdict != VERDICT_ASK)
+		return FACTOR_NONE;
+	if (a->gate != NULL)
+		return policy_gate_factor(a->gate);
+	if (a->exec != NULL)
+		factor = a->exec->factor;
+	if (a->net != NULL)
+		factor = a->net->factor;
+	return (enum sealed_factor)factor;
+}
+
+const char *
+policy_factor_name(enum sealed_factor f)
+{
+	static const char *const name[] = {
+	    [FACTOR_NONE] = "none",
+	    [FACTOR_PASSPHRASE] = "passphrase",
+	    [FACTOR_KEY] = "key",
+	};
+
+	return NAME_OF(name, f);
+}
+
 const char *
 policy_remote_url(const struct policy *p, const struct sealed_server *s)
 {

@@ -144,6 +144,8 @@ rule_secret(struct load *l, uint32_t i)
 	MUST((row->flags & (uint32_t)SECRET_OF_CMD) == 0 || program,
 	    "a flag of a command, without a command");
 	MUST(row->source != SOURCE_PLUGIN || plugin_fits(l, row), "invalid plugin");
+	MUST(row->factor == FACTOR_NONE || row->approve != APPROVE_NONE,
+	    "a factor without an approval");
 	MUST((row->flags & SECRET_CREDENTIAL) == 0 ||
 		 (row->approve == APPROVE_NONE && (row->flags & SECRET_AS_FILE) == 0),
 	    "a credential that the server also holds");
@@ -198,6 +200,8 @@ rule_exec(struct load *l, uint32_t i)
 
 	MUST(row->prefix.n > 0 || row->asked == row->mapped,
 	    "another image without a prefix");
+	MUST(row->factor == FACTOR_NONE || row->verdict == VERDICT_ASK,
+	    "a factor without an approval");
 	MUST(rest_is_last(l, row->args), "** is not the last argument");
 	MUST(all_literal(l, row->prefix), "an argument is not literal");
 	for (k = row->from.first; k < row->from.first + row->from.n; k++)
@@ -260,6 +264,8 @@ static int
 rule_gate(struct load *l, uint32_t i)
 {
 	RULE(SEALED_GATES, sealed_gate, gate);
+	const uint32_t factors = GATE_PASSPHRASE | GATE_KEY;
+	bool annotated = (row->flags & GATE_BY_ANNOTATIONS) != 0;
 	bool judged = row->kind <= GATE_PROMPT,
 	     named = judged || row->kind == GATE_METHOD;
 
@@ -269,16 +275,19 @@ rule_gate(struct load *l, uint32_t i)
 	    judged || (row->conds.n == 0 && row->excepts.n == 0), "unexpected condition");
 	MUST(row->kind != GATE_METHOD || row->verdict != VERDICT_ASK,
 	    "a method with the verdict ask");
-	MUST(row->kind == GATE_TOOL || (row->classes == 0 && row->flags == 0),
+	MUST(row->kind == GATE_TOOL || (row->classes == 0 && !annotated),
 	    "unexpected classes");
-	MUST(row->flags == 0 || (row->verdict == VERDICT_ASK && row->classes == 0),
+	MUST(!annotated || (row->verdict == VERDICT_ASK && row->classes == 0),
 	    "unexpected classes");
+	MUST((row->flags & factors) == 0 ||
+		 (judged && row->verdict == VERDICT_ASK && !annotated),
+	    "a factor without an approval");
+	MUST((row->flags & factors) != factors, "two factors");
 	MUST((row->rate == 0) == (row->rate_ms == 0), "a rate without its duration");
 	MUST(row->rate == 0 || row->rate_ms >= CALL_RATE_MS_MIN,
 	    "a rate of a short duration");
 	MUST((row->rate == 0 && row->quota == 0) ||
-		 (row->kind == GATE_TOOL && row->verdict != VERDICT_DENY &&
-		     row->flags == 0),
+		 (row->kind == GATE_TOOL && row->verdict != VERDICT_DENY && !annotated),
 	    "unexpected limit of calls");
 	if (i == l->server->gates.first)
 		l->rate_sum = 0;
@@ -385,6 +394,8 @@ rule_net(struct load *l, uint32_t i)
 	RULE(SEALED_NETS, sealed_net, net);
 
 	MUST(row->port_first <= row->port_last, "ports out of order");
+	MUST(row->factor == FACTOR_NONE || row->verdict == VERDICT_ASK,
+	    "a factor without an approval");
 	MUST(row->kind == HOST_CIDR || row->prefix == 0, "unexpected prefix");
 	MUST(row->scope == NET_CIDR || row->scope_prefix == 0, "unexpected prefix");
 	MUST(is_cidr(row->addr, row->prefix) &&

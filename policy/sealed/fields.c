@@ -76,7 +76,7 @@ const struct sealed_field sealed_fields[] = {
     F(source, FIELD_NUMBER, SOURCE_ENV, SOURCE_PLUGIN),
     F(approve, FIELD_NUMBER, APPROVE_NONE, APPROVE_PER_CALL),
     F(flags, FIELD_FLAGS, 0, SECRET_FLAGS),
-    F(reserved, FIELD_NUMBER, 0, 0),
+    F(factor, FIELD_NUMBER, FACTOR_NONE, FACTOR_KEY),
 #undef F
 
 #define F(member, is, lo, hi) FIELD(SEALED_MOUNTS, mount, member, is, lo, hi)
@@ -112,7 +112,7 @@ const struct sealed_field sealed_fields[] = {
     F(verdict, FIELD_NUMBER, VERDICT_DENY, VERDICT_ASK),
     F(flags, FIELD_FLAGS, 0, EXEC_FROM_RUN),
     F(exception, FIELD_MAY_ROW, SEALED_EXCEPTIONS, 0),
-    F(reserved, FIELD_NUMBER, 0, 0),
+    F(factor, FIELD_NUMBER, FACTOR_NONE, FACTOR_KEY),
 #undef F
 
 #define F(member, is, lo, hi) FIELD(SEALED_ARGS, arg, member, is, lo, hi)
@@ -131,7 +131,7 @@ const struct sealed_field sealed_fields[] = {
     F(kind, FIELD_NUMBER, GATE_TOOL, GATE_METHOD),
     F(verdict, FIELD_NUMBER, VERDICT_DENY, VERDICT_ASK),
     F(classes, FIELD_FLAGS, 0, SEALED_CLASSES),
-    F(flags, FIELD_FLAGS, 0, GATE_BY_ANNOTATIONS),
+    F(flags, FIELD_FLAGS, 0, GATE_BY_ANNOTATIONS | GATE_PASSPHRASE | GATE_KEY),
     F(exception, FIELD_MAY_ROW, SEALED_EXCEPTIONS, 0),
     F(rate, FIELD_NUMBER, 0, CALL_RATE_MAX),
     F(rate_ms, FIELD_NUMBER, 0, CALL_RATE_MS_MAX),
@@ -180,7 +180,7 @@ const struct sealed_field sealed_fields[] = {
     F(scope, FIELD_NUMBER, NET_PUBLIC, NET_CIDR),
     F(proto, FIELD_NUMBER, NET_TLS, NET_STARTTLS_MYSQL),
     F(exception, FIELD_MAY_ROW, SEALED_EXCEPTIONS, 0),
-    F(reserved, FIELD_NUMBER, 0, 0),
+    F(factor, FIELD_NUMBER, FACTOR_NONE, FACTOR_KEY),
 #undef F
 
 #define F(member, is, lo, hi) FIELD(SEALED_CONDS, cond, member, is, lo, hi)

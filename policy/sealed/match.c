@@ -3,7 +3,8 @@
  * explained is what is enforced.  match_mcp.c handles tools and the like,
  * match_net_paths.c hosts and paths.
  *
- * deny beats ask, ask beats allow, and no match means deny.  The order of the
+ * deny beats ask, ask beats allow, of two asks the one with the stricter factor wins,
+ * and no match means deny.  The order of the
  * rows never matters.  Bytes are compared without case folding or decoding.
  */
 #include <string.h>
@@ -24,15 +25,18 @@ static bool called_by_name(
     const struct policy *, const struct sealed_exec *, const char *argv0);
 
 bool
-match_wins(struct match *m, uint32_t verdict, struct sealed_at at)
+match_wins(
+    struct match *m, uint32_t verdict, enum sealed_factor factor, struct sealed_at at)
 {
 	static const uint8_t rank[] = {
 	    [VERDICT_ALLOW] = 1,
 	    [VERDICT_ASK] = 2,
-	    [VERDICT_DENY] = 3,
+	    [VERDICT_DENY] = 3 + FACTOR_KEY,
 	};
 	uint8_t r = verdict < sizeof(rank) ? rank[verdict] : rank[VERDICT_DENY];
 
+	if (verdict == VERDICT_ASK)
+		r = (uint8_t)(r + factor);
 	if (r < m->rank ||
 	    (r == m->rank && (at.file > m->at.file ||
 				 (at.file == m->at.file && at.line >= m->at.line))))
@@ -78,7 +82,8 @@ exec_consider(const struct policy *p, uint32_t row, void *arg)
 	struct exec_match *m = arg;
 	enum policy_miss miss = policy_exec_miss(p, e, m->ask);
 
-	if (miss == MISS_NONE && match_wins(&m->m, e->verdict, e->at))
+	if (miss == MISS_NONE &&
+	    match_wins(&m->m, e->verdict, (enum sealed_factor)e->factor, e->at))
 		m->m.answer.exec = e;
 	if (miss == MISS_ENV && e->verdict == VERDICT_ASK &&
 	    (m->spared == NULL || stands_before(e->at, m->spared->at)))

@@ -16,8 +16,8 @@ struct match {
 	uint8_t rank;
 };
 
-/* A row with this verdict matches: does it beat the best so far? */
-bool match_wins(struct match *, uint32_t verdict, struct sealed_at);
+/* A row with this verdict and factor matches: does it beat the best so far? */
+bool match_wins(struct match *, uint32_t verdict, enum sealed_factor, struct sealed_at);
 /* Is the exception expired (SEALED_NONE: there is no exception)? */
 bool match_expired(const struct policy *, uint32_t exception, uint32_t verdict);
 /* Days since 1970-01-01, by the clock, UTC. */

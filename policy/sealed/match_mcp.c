@@ -48,7 +48,7 @@ gate_consider(const struct policy *p, uint32_t row, void *arg)
 	struct gate_match *m = arg;
 
 	if (policy_gate_miss(p, g, m->ask) == MISS_NONE &&
-	    match_wins(&m->m, gate_verdict(g, m->ask), g->at))
+	    match_wins(&m->m, gate_verdict(g, m->ask), policy_gate_factor(g), g->at))
 		m->m.answer.gate = g;
 }
 

@@ -92,7 +92,7 @@ net_consider(const struct policy *p, uint32_t row, void *arg)
 	struct net_match *m = arg;
 
 	if (policy_net_miss(p, n, m->ask) == MISS_NONE &&
-	    match_wins(&m->m, n->verdict, n->at))
+	    match_wins(&m->m, n->verdict, (enum sealed_factor)n->factor, n->at))
 		m->m.answer.net = n;
 }
 

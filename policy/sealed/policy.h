@@ -123,6 +123,9 @@ const char *policy_at(const struct policy *, struct sealed_at, char *out, size_t
 #define POLICY_DURATION_CAP 16
 const char *policy_duration(uint32_t ms, char out[POLICY_DURATION_CAP]);
 
+enum sealed_factor policy_gate_factor(const struct sealed_gate *);
+/* none passphrase key */
+const char *policy_factor_name(enum sealed_factor);
 const char *policy_verdict_name(enum sealed_verdict);
 const char *policy_limit_name(enum sealed_limit_kind);
 const char *policy_gate_name(enum sealed_gate_kind);
@@ -148,6 +151,8 @@ struct policy_answer {
 	const struct sealed_net *net;     /* policy_match_net */
 	const struct sealed_mount *mount; /* policy_match_path */
 };
+/* Of the deciding row, if its verdict is ask. */
+enum sealed_factor policy_answer_factor(const struct policy_answer *);
 
 /* argv as the caller passed it (argv[0] included); images are row numbers. */
 struct policy_argv {

@@ -142,6 +142,9 @@ enum sealed_source {
 	SOURCE_PLUGIN
 };
 
+/* What a yes needs in addition, for each use; by strictness. */
+enum sealed_factor { FACTOR_NONE = 0, FACTOR_PASSPHRASE, FACTOR_KEY };
+
 enum sealed_approve { APPROVE_NONE = 0, APPROVE_SESSION, APPROVE_PER_CALL };
 
 enum {
@@ -191,7 +194,7 @@ struct sealed_secret {
 	uint32_t source;  /* enum sealed_source */
 	uint32_t approve; /* enum sealed_approve */
 	uint32_t flags;   /* SECRET_HOSTS_ANY and others */
-	uint32_t reserved;
+	uint32_t factor;  /* enum sealed_factor */
 };
 
 enum sealed_mount_kind {
@@ -273,7 +276,7 @@ struct sealed_exec {                 /* sorted for the index (sealer) */
 	uint32_t verdict;   /* enum sealed_verdict */
 	uint32_t flags;     /* EXEC_FROM_RUN */
 	uint32_t exception; /* EXCEPTIONS, or SEALED_NONE */
-	uint32_t reserved;
+	uint32_t factor;    /* enum sealed_factor */
 };
 #define EXEC_FROM_RUN 1
 
@@ -335,6 +338,9 @@ enum sealed_class {
  * allow, else ask.
  */
 #define GATE_BY_ANNOTATIONS 1
+/* The factor of an `ask`: one of these, or none. */
+#define GATE_PASSPHRASE 2
+#define GATE_KEY        4
 
 /*
  * Limits of the calls that match a gate, in one session: `rate` calls in each span
@@ -447,7 +453,7 @@ struct sealed_net { /* sorted for the index (sealer) */
 	uint32_t scope;
 	uint32_t proto;
 	uint32_t exception;
-	uint32_t reserved;
+	uint32_t factor; /* enum sealed_factor */
 };
 
 enum sealed_pin_kind {

@@ -28,8 +28,8 @@
 
 /* A pending approval as received: its texts point into the packet. */
 struct approval {
-	long pid; /* of its session */
-	uint32_t number, kind, cut;
+	long pid;                           /* of its session */
+	uint32_t number, kind, cut, factor; /* enum question_factor */
 	uint64_t waits_ms, left_ms;
 	const char *server, *subject, *detail, *rule, *because, *request;
 	struct span digest; /* QUESTION_DIGEST_LEN bytes */
@@ -57,10 +57,19 @@ bool session_is_over(int r);
 /* Why a session gave no answer, for a message. */
 const char *session_error(int r);
 
+/* What an answer must refer to. */
+struct approval_found {
+	uint32_t kind, cut, factor;
+	uint8_t digest[QUESTION_DIGEST_LEN];
+};
 struct approval_id;
-/* Answers the approval that id names. 0; -ENOENT, or an error of which session_is_over
- * is true: it is no longer pending; -EPERM: a part was not shown; -errno. */
-int session_answer(const struct approval_id *, const struct decision *);
+/* Finds the approval that id names. 0; -ENOENT, or an error of which session_is_over is
+ * true: it is no longer pending; -errno. */
+int approval_find(const struct approval_id *, struct approval_found *ret);
+/* Answers it. The same; also -EPERM: a part was not shown; -EINVAL: not an answer to this
+ * kind; -ENOKEY: its factor was not given. */
+int session_answer(
+    const struct approval_id *, const struct approval_found *, const struct decision *);
 /* Asks again about a path that was refused there. 0; -ENOENT: it was not; -errno. */
 int session_reopen(long pid, const char *path);
 

@@ -275,6 +275,8 @@ detail_lines_make(const struct approval *a, int width, struct detail_lines *ret)
 	add_field(&l, "rule     ", a->rule);
 	add_field(&l, "because  ", a->because);
 	add_field(&l, "request  ", a->request);
+	if (question_factor_name(a->factor) != NULL)
+		add_field(&l, "factor   ", question_factor_name(a->factor));
 	add_detail(&l, a);
 	if (a->cut != 0)
 		add_wrapped(&l, "", "a part of it is not shown",

@@ -45,6 +45,7 @@ approval_read(struct wire_in *in, long pid, struct approval *ret)
 	ret->number = wire_get_u32(in);
 	ret->kind = wire_get_u32(in);
 	ret->cut = wire_get_u32(in);
+	ret->factor = wire_get_u32(in);
 	ret->waits_ms = wire_get_u64(in);
 	ret->left_ms = wire_get_u64(in);
 	ret->server = wire_get_str(in, QUESTION_TEXT_MAX);
@@ -125,11 +126,10 @@ session_list(long pid, approval_fn *fn)
 	return r == 0 && type != APPROVE_END ? -EBADMSG : r;
 }
 
-/* The answer must refer to what was shown, so it contains the session's own digest. */
 static int
-answer_at(int fd, const struct approval_id *id, const struct decision *d)
+find_at(int fd, const struct approval_id *id, struct approval_found *ret)
 {
-	uint8_t memory[APPROVE_PACKET_MAX], digest[QUESTION_DIGEST_LEN];
+	uint8_t memory[APPROVE_PACKET_MAX];
 	struct wire_in in;
 	struct approval a;
 	uint32_t type = 0;
@@ -139,26 +139,44 @@ answer_at(int fd, const struct approval_id *id, const struct decision *d)
 	while (r == 0 && (r = receive(fd, memory, &type, &in)) == 0 &&
 	       type == APPROVE_QUESTION) {
 		r = approval_read(&in, id->pid, &a);
-		if (r == 0 && approval_id_names(id, &a)) {
-			memcpy(digest, a.digest.data, sizeof(digest));
-			found = true;
-		}
+		if (r < 0 || !approval_id_names(id, &a))
+			continue;
+		*ret = (struct approval_found){a.kind, a.cut, a.factor, {0}};
+		memcpy(ret->digest, a.digest.data, sizeof(ret->digest));
+		found = true;
 	}
-	if (r == 0 && !found)
-		return -ENOENT;
-	if (r == 0)
-		r = send_answer(fd, id->number, d, (struct span){digest, sizeof(digest)});
-	return r < 0 ? r : receive_taken(fd, memory);
+	return r == 0 && !found ? -ENOENT : r;
 }
 
 int
-session_answer(const struct approval_id *id, const struct decision *d)
+approval_find(const struct approval_id *id, struct approval_found *ret)
 {
 	int fd = person_connect(APPROVE_SOCKET, id->pid), r;
 
 	if (fd < 0)
 		return fd;
-	r = answer_at(fd, id, d);
+	r = find_at(fd, id, ret);
+	fd_close(&fd);
+	return r;
+}
+
+/* The answer must refer to what was shown, so it contains the session's own digest. */
+int
+session_answer(const struct approval_id *id, const struct approval_found *found,
+    const struct decision *d)
+{
+	uint8_t memory[APPROVE_PACKET_MAX];
+	struct decision what = *d;
+	int fd = person_connect(APPROVE_SOCKET, id->pid), r;
+
+	if (fd < 0)
+		return fd;
+	if (found->kind >= QUESTION_PROVISION && d->answer == ANSWER_DENY)
+		what.answer = ANSWER_CANCELLED;
+	r = send_answer(
+	    fd, id->number, &what, (struct span){found->digest, sizeof(found->digest)});
+	if (r == 0)
+		r = receive_taken(fd, memory);
 	fd_close(&fd);
 	return r;
 }

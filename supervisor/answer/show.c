@@ -35,6 +35,9 @@ approval_print(FILE *out, const struct approval *a)
 	print_text(out, "with   ", a->detail);
 	if (a->cut != 0)
 		fprintf(out, "    (part of it is not shown: allow it with --unseen)\n");
+	if (question_factor_name(a->factor) != NULL)
+		fprintf(out, "    (the %s is asked for when it is allowed)\n",
+		    question_factor_name(a->factor));
 	print_text(out, "rule   ", a->rule);
 	print_text(out, "because", a->because);
 	fprintf(out, "    waits %llu s, %llu s left\n",
@@ -80,7 +83,11 @@ approval_print_json(FILE *out, const struct approval *a)
 	    (unsigned long long)a->left_ms);
 	hex_print(out, a->digest.data, a->digest.len);
 	if (is_request(a->request))
-		fprintf(out, "\",\"request\":\"%s\"}\n", a->request);
+		fprintf(out, "\",\"request\":\"%s\"", a->request);
 	else
-		fprintf(out, "\",\"request\":null}\n");
+		fprintf(out, "\",\"request\":null");
+	if (question_factor_name(a->factor) != NULL)
+		fprintf(out, ",\"factor\":\"%s\"}\n", question_factor_name(a->factor));
+	else
+		fprintf(out, ",\"factor\":null}\n");
 }

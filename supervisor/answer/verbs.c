@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "shim/base/array.h"
+#include "shim/base/hex.h"
 #include "shim/base/log.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/person_socket.h"
@@ -60,32 +61,79 @@ list_main(int argc, char **argv)
 
 /* ---- allow, deny, reopen ---------------------------------------------------------- */
 
+/* The second factor, typed at the terminal: 0, or an exit status. */
+static int
+give_factor(const struct approval_found *found)
+{
+	char hex[2 * QUESTION_DIGEST_LEN + 1];
+	char verb[] = "confirm", *word[] = {verb, hex, NULL};
+
+	if (found->factor != QUESTION_PASSPHRASE) {
+		log_error(
+		    "its factor is a key, which this kennel cannot ask for: deny it");
+		return EXIT_FAILED;
+	}
+	(void)hex_put(hex, found->digest, sizeof(found->digest));
+	return secret_become(2, word);
+}
+
+/* What to say of an answer that was not taken: an exit status. */
+static int
+report(const char *text, int r)
+{
+	static const struct {
+		int r;
+		const char *why;
+	} rows[] = {
+	    {-EPERM,
+		"part of it is not shown; check the rest at its source, then allow it "
+		"with --unseen"},
+	    {-ENOKEY, "the keeper has no confirmation of it; allow it again"},
+	    {-EAGAIN, "the keeper did not answer in time; allow it again"},
+	    {-EINVAL, "it is not answered so; run `kennel secret set`, or deny it"},
+	};
+
+	if (session_is_over(r)) {
+		log_error("no pending approval with id %s", text);
+		return 1;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (rows[i].r == r) {
+			log_error("unable to allow %s: %s", text, rows[i].why);
+			return EXIT_FAILED;
+		}
+	log_error("unable to answer %s: %s", text, session_error(r));
+	return EXIT_FAILED;
+}
+
 int
 approve_answer(const char *text, const struct decision *d)
 {
+	struct approval_found found;
 	struct approval_id id;
-	int r;
+	int r, status;
 
 	if (approval_id_read(text, &id) < 0) {
 		log_error("invalid id: use one that `kennel approve list` shows, such as "
 			  "4711-1:0a1b2c3d");
 		return EXIT_USAGE;
 	}
-	r = session_answer(&id, d);
-	if (session_is_over(r)) {
-		log_error("no pending approval with id %s", text);
-		return 1;
+	r = approval_find(&id, &found);
+	if (r == 0 && found.factor != QUESTION_NO_FACTOR && d->answer == ANSWER_SESSION) {
+		log_error("a grant with a factor is allowed for one use at a time: leave "
+			  "out --session");
+		return EXIT_USAGE;
 	}
-	if (r == -EPERM) {
-		log_error("unable to allow %s: part of it is not shown; check the rest "
-			  "at its source, then allow it with --unseen",
-		    text);
-		return EXIT_FAILED;
+	if (r == 0)
+		r = session_answer(&id, &found, d);
+	if (r == -ENOKEY) { /* unless `kennel secret confirm` gave it before */
+		status = give_factor(&found);
+		if (status != 0)
+			return status;
+		r = session_answer(&id, &found, d);
 	}
-	if (r < 0) {
-		log_error("unable to answer %s: %s", text, session_error(r));
-		return EXIT_FAILED;
-	}
+	if (r < 0)
+		return report(text, r);
 	printf("%s %s%s\n", d->answer == ANSWER_DENY ? "denied" : "allowed", text,
 	    d->answer == ANSWER_SESSION ? " for the session"
 	    : d->answer == ANSWER_ONCE  ? " once"

@@ -200,10 +200,11 @@ put_detail_foot(const struct view *v, const struct approval *a)
 	}
 	(void)snprintf(keys, sizeof(keys), "%s%s   up, down scroll   q back",
 	    box_of(a) != NULL ? "space tick   " : "",
-	    a->kind == QUESTION_NEW_PATH   ? "o accept   n another name   d close"
-	    : a->kind == QUESTION_METADATA ? "o accept   d close"
-	    : is_request(a)                ? "o type the value   d close"
-					   : "o once   s session   d deny");
+	    a->kind == QUESTION_NEW_PATH      ? "o accept   n another name   d close"
+	    : a->kind == QUESTION_METADATA    ? "o accept   d close"
+	    : a->factor != QUESTION_NO_FACTOR ? "o once, with the passphrase   d deny"
+	    : is_request(a)                   ? "o type the value   d close"
+					      : "o once   s session   d deny");
 	put_foot(v, keys);
 }
 
@@ -254,11 +255,13 @@ send(struct view *v, const struct approval *a, enum question_answer answer, bool
 {
 	const struct decision d = {.answer = answer, .unseen = unseen};
 	const struct approval_id id = approval_id_of(a);
+	struct approval_found found = {a->kind, a->cut, a->factor, {0}};
 	char text[QUESTION_ID_MAX];
 	int r;
 
 	(void)approval_id_text(a, text);
-	r = session_answer(&id, &d);
+	memcpy(found.digest, a->digest.data, sizeof(found.digest));
+	r = session_answer(&id, &found, &d);
 	(void)snprintf(v->message, sizeof(v->message), "%s: %s", text,
 	    session_is_over(r) ? "no longer pending"
 	    : r < 0            ? session_error(r)
@@ -267,21 +270,21 @@ send(struct view *v, const struct approval *a, enum question_answer answer, bool
 		close_detail(v);
 }
 
-/* The value is typed, or the proposal written, on the terminal as it was before. */
+/* The value is typed, the proposal written, or the approval confirmed, on the terminal as it was before. */
 static void
 do_request(struct view *v)
 {
 	const struct decision d = {
 	    .answer = ANSWER_ONCE, .name = v->name[0] != '\0' ? v->name : NULL};
-	int c;
+	char line[MESSAGE_MAX];
 
 	screen_suspend();
+	printf("\n");                         /* the keys are on the line of the cursor */
 	(void)approve_answer(v->id_text, &d); /* it has reported the error */
 	printf("Press Enter to go back to the list.\n");
 	(void)fflush(stdout);
-	do
-		c = getchar();
-	while (c != '\n' && c != EOF);
+	while (fgets(line, sizeof(line), stdin) != NULL && strchr(line, '\n') == NULL)
+		;
 	screen_resume();
 	close_detail(v);
 }
@@ -297,7 +300,7 @@ allow(struct view *v, const struct approval *a, enum question_answer answer)
 	else if (box != NULL && !v->ticked)
 		(void)snprintf(v->message, sizeof(v->message),
 		    "press space to tick the box before you allow it");
-	else if (!is_request(a))
+	else if (!is_request(a) && a->factor == QUESTION_NO_FACTOR)
 		send(v, a, answer, a->cut != 0);
 	else if (answer == ANSWER_ONCE)
 		do_request(v);

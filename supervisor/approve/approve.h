@@ -62,6 +62,15 @@ enum question_answer {
 bool question_accepts(enum question_kind, enum question_answer);
 const char *question_answer_name(enum question_answer);
 
+/* What a yes needs besides the answer; both are asked for each use. */
+enum question_factor {
+	QUESTION_NO_FACTOR = 0,
+	QUESTION_PASSPHRASE, /* of the vault, confirmed to the keeper */
+	QUESTION_KEY
+};
+/* "passphrase", "key"; NULL: none. */
+const char *question_factor_name(enum question_factor);
+
 /* The request. Texts are untrusted and escaped where they are shown. */
 struct question_text {
 	enum question_kind kind;
@@ -72,8 +81,9 @@ struct question_text {
 	char because[512];
 	char request[QUESTION_REQUEST_MAX];  /* the id that the agent polls; "": none */
 	uint8_t digest[QUESTION_DIGEST_LEN]; /* of everything that would be done */
-	bool cut;         /* subject and detail are incomplete: needs `unseen` */
-	bool once_only;   /* for each use: "session" counts as "once" */
+	bool cut;       /* subject and detail are incomplete: needs `unseen` */
+	bool once_only; /* for each use: "session" counts as "once" */
+	enum question_factor factor; /* not none: as once_only, and never remembered */
 	uint64_t open_ms; /* how long it stays open; 0: as long as others of the queue */
 };
 
@@ -112,7 +122,8 @@ void question_withdraw(struct queue *, uint32_t number);
 /* Keeps it open until then (loop_now()), if that is later than before. */
 void question_extend(struct queue *, uint32_t number, uint64_t until);
 /* Answers a request. Returns 0; -ENOENT: no such request, or another digest; -EINVAL:
- * not an answer to this kind; -EPERM: approval of a truncated request without `unseen`. */
+ * not an answer to this kind; -EPERM: approval of a truncated request without `unseen`;
+ * -ENOKEY: approval without its factor; -EAGAIN: the keeper did not say. */
 struct question_reply {
 	enum question_answer answer;
 	bool unseen;
@@ -120,6 +131,11 @@ struct question_reply {
 };
 int question_answer(struct queue *, uint32_t number,
     const uint8_t digest[QUESTION_DIGEST_LEN], const struct question_reply *);
+
+/* Asks whether a person has given the factor for this digest: 1, 0 or -errno. Without this
+ * function nobody has. */
+typedef int queue_factor_fn(void *arg, const uint8_t digest[QUESTION_DIGEST_LEN]);
+void queue_on_factor(struct queue *, queue_factor_fn *, void *arg);
 
 /* For clients that show requests: in order of their numbers; NULL after the last. */
 struct question {
@@ -162,14 +178,14 @@ enum approve_message {
 	APPROVE_REOPEN = 8,
 	/* str path: the keeper has a new version of this value; answered by TAKEN */
 	APPROVE_SAVED = 10,
-	/* to a client: u32 number, u32 kind, u32 cut, u64 ms since the request, u64
+	/* to a client: u32 number, u32 kind, u32 cut, u32 factor, u64 ms since the request, u64
 	 * ms left, str server, subject, detail, rule, because, request, 32 bytes digest */
 	APPROVE_QUESTION = 3,
 	/* u32 number, u32 answer: no longer pending (watching only) */
 	APPROVE_GONE = 4,
 	/* all pending requests have been sent */
 	APPROVE_END = 5,
-	/* u32 errno, 0: accepted; ENOENT, EPERM: see question_answer */
+	/* u32 errno, 0: accepted; ENOENT, EPERM, ENOKEY, EAGAIN: see question_answer */
 	APPROVE_TAKEN = 6,
 };
 

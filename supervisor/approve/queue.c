@@ -24,6 +24,8 @@ struct queue {
 	size_t agreed_n;
 	queue_seen_fn *seen;
 	void *seen_arg;
+	queue_factor_fn *factor; /* NULL: no factor is ever given */
+	void *factor_arg;
 };
 
 const char *
@@ -45,6 +47,14 @@ question_kind_name(enum question_kind kind)
 	if ((size_t)kind < ARRAY_LEN(name) && name[kind] != NULL)
 		return name[kind];
 	return "thing";
+}
+
+const char *
+question_factor_name(enum question_factor factor)
+{
+	return factor == QUESTION_PASSPHRASE ? "passphrase"
+	       : factor == QUESTION_KEY      ? "key"
+					     : NULL;
 }
 
 const char *
@@ -139,6 +149,13 @@ queue_watch(struct queue *q, queue_seen_fn *seen, void *arg)
 	q->seen_arg = arg;
 }
 
+void
+queue_on_factor(struct queue *q, queue_factor_fn *fn, void *arg)
+{
+	q->factor = fn;
+	q->factor_arg = arg;
+}
+
 static struct question *
 find(struct queue *q, uint32_t number)
 {
@@ -228,12 +245,29 @@ is_agreed(const struct queue *q, const uint8_t digest[QUESTION_DIGEST_LEN])
 	return false;
 }
 
+/* 0: it needs no factor, or a person has given it. */
+static int
+ask_factor(struct queue *q, const struct question *at, enum question_answer answer)
+{
+	int r;
+
+	if (at->text.factor == QUESTION_NO_FACTOR ||
+	    (answer != ANSWER_ONCE && answer != ANSWER_SESSION))
+		return 0;
+	/* the keeper knows one factor */
+	r = q->factor == NULL || at->text.factor != QUESTION_PASSPHRASE
+		? 0
+		: q->factor(q->factor_arg, at->text.digest);
+	return r == 1 ? 0 : r == -ETIMEDOUT ? -EAGAIN : -ENOKEY;
+}
+
 int
 question_answer(struct queue *q, uint32_t number,
     const uint8_t digest[QUESTION_DIGEST_LEN], const struct question_reply *reply)
 {
 	struct question *at = find(q, number);
 	enum question_answer answer = reply->answer;
+	int r;
 
 	/* The user must have seen exactly this request. */
 	if (at == NULL || memcmp(at->text.digest, digest, QUESTION_DIGEST_LEN) != 0)
@@ -244,7 +278,11 @@ question_answer(struct queue *q, uint32_t number,
 	if (at->text.cut && !reply->unseen &&
 	    (answer == ANSWER_ONCE || answer == ANSWER_SESSION || answer == ANSWER_OK))
 		return -EPERM;
-	if (answer == ANSWER_SESSION && at->text.once_only)
+	r = ask_factor(q, at, answer);
+	if (r < 0)
+		return r;
+	if (answer == ANSWER_SESSION &&
+	    (at->text.once_only || at->text.factor != QUESTION_NO_FACTOR))
 		answer = ANSWER_ONCE;
 	if (answer == ANSWER_SESSION && !is_agreed(q, digest)) {
 		/* if the table is full, the approval is valid only once */
@@ -301,7 +339,7 @@ question_ask(struct queue *q, const struct question_text *text, question_fn *fn,
 {
 	struct question *at = NULL;
 
-	if (is_agreed(q, text->digest))
+	if (text->factor == QUESTION_NO_FACTOR && is_agreed(q, text->digest))
 		return 1;
 	for (size_t i = 0; at == NULL && i < QUESTIONS_MAX; i++)
 		if (q->question[i].number == 0)

@@ -264,7 +264,8 @@ make_control(struct exec *x)
 	struct control_order order = {.policy = &x->o.found.policy,
 	    .server = x->o.found.server,
 	    .report = x->o.report,
-	    .child = &x->o.child};
+	    .child = &x->o.child,
+	    .factor = x->o.factor};
 
 	open_person_sockets(&x->o);
 	order.questions = x->o.questions;

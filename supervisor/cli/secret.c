@@ -45,6 +45,7 @@ static const struct verb {
     {"revoke", NULL},
     {"unlock", NULL},
     {"lock", NULL},
+    {"confirm", NULL},
     {"recover", NULL},
     {"export-recovery", NULL},
 };

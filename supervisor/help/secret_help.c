@@ -93,6 +93,13 @@ static const struct help_verb verbs[] = {
 	"unlock the vault for a limited time", "--idle --for --key-file --stdin --fd",
 	"kennel secret unlock --for 60", "",
 	.more = "A process, kennel-keeper, holds the key in memory until then."},
+    {"confirm", VAULT, "DIGEST [--stdin | --fd N]",
+	"confirm an approval with the passphrase", "--stdin --fd",
+	"kennel secret confirm $(kennel approve list --json | jq -r .sha256)", "-",
+	.more =
+	    "For a grant `with passphrase`. The digest is the sha256 of `kennel approve "
+	    "list\n"
+	    "--json`; `kennel approve allow` asks for the passphrase by itself."},
     {"lock", VAULT, "", "lock the vault", "", "kennel secret lock", ""},
     {"export-recovery", VAULT, "[--key-file FILE | --stdin | --fd N]",
 	"create a recovery phrase, and show it once", "--key-file --stdin --fd",

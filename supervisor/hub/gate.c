@@ -77,6 +77,7 @@ gate_judge(const struct gate_ask *ask, struct gate_answer *ret)
 	a = policy_match_gate(ask->policy, ask->server, &match);
 	ret->pin = pin_of(ask);
 	ret->verdict = a.verdict;
+	ret->factor = policy_answer_factor(&a);
 	reviewed = ret->pin == PIN_OFF || ret->pin == PIN_FITS;
 	ret->allowed = a.verdict == VERDICT_ALLOW && reviewed;
 	ret->asks = a.verdict == VERDICT_ASK && reviewed;

@@ -104,11 +104,12 @@ struct gate_answer {
 	bool method; /* it concerns a method */
 	bool odd;    /* a resource URI that is not in normal form; can only be refused */
 	enum sealed_verdict verdict;
-	enum pin_state pin;    /* PIN_DIFFERS and PIN_MISSING mean refused */
-	struct call_over over; /* not CALL_FITS: refused, and `at` is its line */
-	const char *because;   /* the policy's text, or "" */
-	const char *instead;   /* likewise */
-	char at[GATE_AT_MAX];  /* the deciding line, or "" */
+	enum sealed_factor factor; /* if it asks */
+	enum pin_state pin;        /* PIN_DIFFERS and PIN_MISSING mean refused */
+	struct call_over over;     /* not CALL_FITS: refused, and `at` is its line */
+	const char *because;       /* the policy's text, or "" */
+	const char *instead;       /* likewise */
+	char at[GATE_AT_MAX];      /* the deciding line, or "" */
 };
 
 /* Decides whether this tool, resource or prompt may be used; in a list: with any

@@ -113,9 +113,10 @@ struct opened {
 	const struct session *serving; /* borrowed; NULL: none (yet) */
 	pid_t hub;                     /* "kennel serve", its agent; 0: none */
 	enum leash_mode mode;
-	bool one_call;     /* as in the order */
-	int starter;       /* starter.h: of further processes; -1: none */
-	pid_t starter_pid; /* 0: none */
+	bool one_call;          /* as in the order */
+	const uint32_t *factor; /* of each secret (struct asked_approve) */
+	int starter;            /* starter.h: of further processes; -1: none */
+	pid_t starter_pid;      /* 0: none */
 };
 
 /* What to start. */
@@ -184,10 +185,13 @@ void close_person_sockets(struct opened *);
 
 struct asked_approve {
 	uint32_t of[LEASH_SECRETS_MAX]; /* enum sealed_approve, from manifests */
+	/* enum sealed_factor: the stricter of manifests and policy */
+	uint32_t factor[LEASH_SECRETS_MAX];
 };
 /* Reads the approval rules for the server's secrets from the project's manifest and
  * the personal index. Returns 0 (*ret_any: they or the policy require an approval),
- * or -errno and why: an unreadable file might have required one. */
+ * or -errno and why: an unreadable file might have required one; -EPERM: something needs
+ * a key, which this kennel cannot ask for. */
 int asked_approves(
     const struct policy_found *, struct asked_approve *ret, bool *ret_any, char *why);
 /* Does each call of the server get its own process, because the policy says so, or

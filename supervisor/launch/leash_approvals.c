@@ -38,6 +38,11 @@ struct program {
 	uint8_t digest[QUESTION_DIGEST_LEN];
 };
 
+_Static_assert((int)FACTOR_NONE == (int)QUESTION_NO_FACTOR &&
+		   (int)FACTOR_PASSPHRASE == (int)QUESTION_PASSPHRASE &&
+		   (int)FACTOR_KEY == (int)QUESTION_KEY,
+    "policies and approvals mean the same");
+
 struct control {
 	struct control_order o;
 	struct program *program[LEASH_QUESTIONS_MAX]; /* NULL: never needed */
@@ -228,7 +233,8 @@ question_of(struct control *c, const struct child_ask *a, struct question_text *
 {
 	struct buf *d = &c->detail;
 
-	*q = (struct question_text){.kind = QUESTION_EXEC, .cut = a->cut};
+	*q = (struct question_text){
+	    .kind = QUESTION_EXEC, .factor = a->factor, .cut = a->cut};
 	question_begin(c, q, a->program, a->rule, a->because, a->digest.data);
 	(void)buf_putc(d, '{'); /* errors surface at the end */
 	put_list(d, "argv", a->argv, a->argc, &q->cut);
@@ -279,6 +285,17 @@ effect_of(const struct control *c, uint32_t number)
 		     "starts";
 }
 
+/* Of the secret with this number: the stricter of policy and manifests. */
+static enum question_factor
+factor_of(const struct control *c, uint32_t number)
+{
+	uint32_t f = c->o.factor != NULL && number > 0 && number <= c->o.server->secrets.n
+			 ? c->o.factor[number - 1]
+			 : FACTOR_NONE;
+
+	return (enum question_factor)f;
+}
+
 /* The text that the user sees before a secret is used: which secret, for which
  * server, by which policy, and how it would be used. The value is not in this
  * process. */
@@ -290,7 +307,8 @@ question_of_use(struct control *c, uint32_t number, const struct child_use *u,
 	struct buf *d = &c->detail;
 	char id[2 * POLICY_ID_LEN + 1];
 
-	*q = (struct question_text){.kind = QUESTION_SECRET, .once_only = each};
+	*q = (struct question_text){
+	    .kind = QUESTION_SECRET, .factor = factor_of(c, number), .once_only = each};
 	question_begin(c, q, u->reference, u->rule, "", u->digest.data);
 	(void)buf_puts(d, "{\"variable\":"); /* errors surface at the end */
 	put_string(d, u->name, &q->cut);
@@ -312,7 +330,7 @@ question_of_net(struct control *c, const struct child_ask_net *a, struct questio
 	struct buf *d = &c->detail;
 	char subject[320];
 
-	*q = (struct question_text){.kind = QUESTION_NET};
+	*q = (struct question_text){.kind = QUESTION_NET, .factor = a->factor};
 	(void)snprintf(
 	    subject, sizeof(subject), "%.300s:%u", a->name, a->port); /* fits */
 	question_begin(c, q, subject, a->rule, a->because, a->digest.data);
@@ -378,13 +396,15 @@ question_from(struct control *c, const struct child_news *n, struct question_tex
 	return question_of(c, &n->ask, q);
 }
 
-/* What was allowed before this start covers this use; NULL: a person is asked. */
+/* What was allowed before this start covers this use; NULL: a person is asked. An answer
+ * to an agent's request came without a factor. */
 static const struct approved_use *
 approved_before(const struct control *c, const struct child_news *n)
 {
 	const struct approved_uses *all = c->o.approved;
 
-	if (all == NULL || n->type != LEASH_USE || strcmp(n->use.source, "vault") != 0)
+	if (all == NULL || n->type != LEASH_USE || strcmp(n->use.source, "vault") != 0 ||
+	    factor_of(c, n->number) != QUESTION_NO_FACTOR)
 		return NULL;
 	for (size_t i = 0; i < all->n; i++)
 		if (strcmp(all->use[i].path, n->use.reference) == 0 &&

@@ -32,6 +32,7 @@ struct control_order { /* all borrowed */
 	struct child *child;
 	struct session *session;              /* NULL: no MCP session */
 	const struct approved_uses *approved; /* NULL: none */
+	const uint32_t *factor; /* enum sealed_factor of each secret, by row */
 };
 
 int control_new(const struct control_order *, struct control **ret);

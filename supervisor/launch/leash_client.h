@@ -76,9 +76,9 @@ int child_recorder(struct child *, int fd);
  * valid until the next child_answer, for any child. */
 #define CHILD_WORDS_MAX 4096
 
-struct child_ask { /* LEASH_ASK */
-	uint32_t timeout_ms;
-	struct span digest; /* LEASH_DIGEST_LEN */
+struct child_ask {                   /* LEASH_ASK */
+	uint32_t timeout_ms, factor; /* enum sealed_factor */
+	struct span digest;          /* LEASH_DIGEST_LEN */
 	const char *program, *cwd, *rule, *because;
 	bool cut;
 	uint32_t argc, envc;
@@ -92,7 +92,7 @@ struct child_use {                    /* LEASH_USE */
 };
 
 struct child_ask_net { /* LEASH_ASK_NET */
-	uint32_t timeout_ms, port;
+	uint32_t timeout_ms, factor, port;
 	struct span digest; /* LEASH_DIGEST_LEN */
 	const char *name, *rule, *because;
 };

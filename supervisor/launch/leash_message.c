@@ -49,6 +49,7 @@ read_ask(struct wire_in *in, struct child_news *n)
 
 	n->number = wire_get_u32(in);
 	a->timeout_ms = wire_get_u32(in);
+	a->factor = wire_get_u32(in);
 	a->digest = wire_get_bytes(in, LEASH_DIGEST_LEN);
 	a->program = wire_get_str(in, LEASH_TEXT_MAX);
 	a->cwd = wire_get_str(in, LEASH_PACKET_MAX);
@@ -61,7 +62,10 @@ read_ask(struct wire_in *in, struct child_news *n)
 	a->cut = cut != 0;
 	a->argv = argv;
 	a->env = env;
-	return r == 0 && (a->digest.len != LEASH_DIGEST_LEN || cut > 1) ? -EBADMSG : r;
+	return r == 0 && (a->digest.len != LEASH_DIGEST_LEN || cut > 1 ||
+			     a->factor > FACTOR_KEY)
+		   ? -EBADMSG
+		   : r;
 }
 
 static int
@@ -71,13 +75,14 @@ read_ask_net(struct wire_in *in, struct child_news *n)
 
 	n->number = wire_get_u32(in);
 	a->timeout_ms = wire_get_u32(in);
+	a->factor = wire_get_u32(in);
 	a->digest = wire_get_bytes(in, LEASH_DIGEST_LEN);
 	a->name = wire_get_str(in, LEASH_TEXT_MAX);
 	a->port = wire_get_u32(in);
 	a->rule = wire_get_str(in, LEASH_TEXT_MAX);
 	a->because = wire_get_str(in, LEASH_TEXT_MAX);
-	return a->digest.len != LEASH_DIGEST_LEN || a->port > 65535 ||
-		       n->number < LEASH_NET_FIRST
+	return a->digest.len != LEASH_DIGEST_LEN || a->factor > FACTOR_KEY ||
+		       a->port > 65535 || n->number < LEASH_NET_FIRST
 		   ? -EBADMSG
 		   : 0;
 }

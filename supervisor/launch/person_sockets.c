@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "policy/sealed/policy.h"
+#include "leash/keeper/keeper.h"
 #include "shim/base/log.h"
 #include "shim/base/loop.h"
 #include "supervisor/approve/approve.h"
@@ -41,6 +42,14 @@ put_status(void *arg, struct status *s)
 	s->refused = counts.refused;
 }
 
+static int
+keeper_has_factor(void *arg, const uint8_t digest[QUESTION_DIGEST_LEN])
+{
+	const struct opened *o = arg;
+
+	return keeper_confirmed(o->place.run_dir, digest);
+}
+
 static void
 open_approvals(struct opened *o)
 {
@@ -50,6 +59,8 @@ open_approvals(struct opened *o)
 	if (o->socket != NULL)
 		return;
 	r = queue_new(o->loop, wait, &o->questions);
+	if (r == 0)
+		queue_on_factor(o->questions, keeper_has_factor, o);
 	if (r == 0)
 		r = approve_open(o->loop, o->place.run_dir, o->questions, &o->socket);
 	if (r < 0) {

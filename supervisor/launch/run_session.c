@@ -8,9 +8,8 @@
  * The end, whatever its cause (the agent closes, a signal, the server exits): the server's
  * stdin is closed; then it gets SIGTERM, and SIGKILL within two seconds.
  *
- * A server that ends after it has answered, otherwise than with status 0, does not end
- * the session: `down` is set, and a request of the agent starts it again (restart.c).
- * The hub does that itself, so a session of "kennel serve" ends with its server.
+ * A server that ends after it has answered, otherwise than with status 0, does not end the
+ * session: `down` is set, and a request starts it again (restart.c). A hub does that itself.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -490,7 +489,8 @@ make_session(struct run *u)
 	    .server = u->o.found.server,
 	    .report = u->o.report,
 	    .questions = u->o.questions,
-	    .child = &u->o.child};
+	    .child = &u->o.child,
+	    .factor = u->o.factor};
 	int r = session_new(&order, &u->session);
 
 	if (r < 0)

@@ -41,6 +41,15 @@ approve_of(const struct metas *m, const char *path)
 	return APPROVE_NONE;
 }
 
+static uint32_t
+factor_of(const struct metas *m, const char *path)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (!m->meta[i].internal && strcmp(m->meta[i].path, path) == 0)
+			return (uint32_t)m->meta[i].factor;
+	return FACTOR_NONE;
+}
+
 static int
 read_manifests(struct metas *ret, char *why)
 {
@@ -51,6 +60,60 @@ read_manifests(struct metas *ret, char *why)
 		(void)snprintf(why, LEASH_TEXT_MAX,
 		    "unable to read the secret manifests: run kennel secret validate");
 	return r;
+}
+
+static int
+refuse_key(const struct policy_found *f, struct sealed_at at, const char *what,
+    const char *name, char *why)
+{
+	const char *file = at.file < f->policy.row_n[SEALED_FILES]
+			       ? policy_str(&f->policy, f->policy.file[at.file])
+			       : "?";
+
+	(void)snprintf(why, LEASH_TEXT_MAX,
+	    "%s %.200s at line %u needs a key: register one with kennel console --keys "
+	    "(%.300s; a kennel without a console knows `with passphrase`)",
+	    what, name, at.line, file);
+	return -EPERM;
+}
+
+static int
+keys_of_gates(const struct policy_found *f, char *why)
+{
+	static const char *const kind[] = {[GATE_TOOL] = "tool ask",
+	    [GATE_RESOURCE] = "resource ask",
+	    [GATE_PROMPT] = "prompt ask"};
+	const struct sealed_gate *g = f->policy.gate + f->server->gates.first;
+
+	for (uint32_t n = f->server->gates.n; n > 0; n--, g++)
+		if (policy_gate_factor(g) == FACTOR_KEY)
+			return refuse_key(f, g->at, kind[g->kind],
+			    policy_str(&f->policy, g->name), why);
+	return 0;
+}
+
+/* A kennel without a console can show no key: what needs one would never be allowed. */
+static int
+keys_refuse(const struct policy_found *f, const struct asked_approve *asked, char *why)
+{
+	const struct policy *p = &f->policy;
+	const struct sealed_exec *e = p->exec + f->server->execs.first;
+	const struct sealed_net *h = p->net + f->server->nets.first;
+	const struct sealed_secret *s = p->secret + f->server->secrets.first;
+
+	for (uint32_t n = f->server->execs.n; n > 0; n--, e++)
+		if (e->factor == FACTOR_KEY)
+			return refuse_key(f, e->at, "exec ask",
+			    policy_str(p, p->image[e->asked].path), why);
+	for (uint32_t n = f->server->nets.n; n > 0; n--, h++)
+		if (h->factor == FACTOR_KEY)
+			return refuse_key(
+			    f, h->at, "net ask", policy_str(p, h->host), why);
+	for (uint32_t i = 0; i < f->server->secrets.n; i++)
+		if (asked->factor[i] == FACTOR_KEY)
+			return refuse_key(
+			    f, s[i].at, "secret", policy_str(p, s[i].name), why);
+	return keys_of_gates(f, why);
 }
 
 int
@@ -71,16 +134,22 @@ asked_approves(
 		const struct sealed_secret *row = &f->policy.secret[rows.first + i];
 
 		ret->of[i] = APPROVE_NONE;
+		ret->factor[i] = row->factor;
 		if (row->source == SOURCE_VAULT && !read) {
 			r = read_manifests(&m, why);
 			read = r == 0;
 		}
 		if (r == 0 && row->source == SOURCE_VAULT)
 			ret->of[i] = approve_of(&m, policy_str(&f->policy, row->ref));
+		if (r == 0 && row->source == SOURCE_VAULT &&
+		    factor_of(&m, policy_str(&f->policy, row->ref)) > row->factor)
+			ret->factor[i] = factor_of(&m, policy_str(&f->policy, row->ref));
 		any = any || row->approve != APPROVE_NONE || ret->of[i] != APPROVE_NONE;
 	}
 	if (read)
 		metas_free(&m);
+	if (r == 0)
+		r = keys_refuse(f, ret, why);
 	if (r == 0)
 		*ret_any = any;
 	return r;
@@ -234,7 +303,8 @@ asked_launch(struct opened *o, const struct child_order *child,
 	    .server = o->found.server,
 	    .report = o->report,
 	    .child = &o->child,
-	    .approved = order->approved};
+	    .approved = order->approved,
+	    .factor = o->factor};
 	uint64_t ask_ms = policy_limit(&o->found.policy, o->found.server, TIMEOUT_ASK);
 	int r;
 

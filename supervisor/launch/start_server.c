@@ -187,9 +187,10 @@ launch(struct opened *o, const struct open_order *order, struct child_order *chi
 	int r = asked_approves(&o->found, &approve, &asks, why);
 
 	if (r < 0) {
-		*ret_status = EXIT_INPUT;
+		*ret_status = r == -EPERM ? EXIT_CONFIG : EXIT_INPUT;
 		return r;
 	}
+	o->factor = approve.factor;
 	child->approve = asks ? approve.of : NULL;
 	return asks ? asked_launch(o, child, order, ms, ret_status, why)
 		    : child_launch(child, (int)ms, &o->child, ret_status, why);
@@ -351,9 +352,8 @@ room_for_descriptors(void)
 	}
 }
 
-/* A session has one process for all calls. `kennel exec` starts one for itself, and the
- * hub decides which calls get one. A secret that is approved per call is refused by the
- * leash, which records the secret. */
+/* A session has one process for all calls; `kennel exec` starts its own, and the hub decides
+ * which calls get one. The leash refuses, and records, a secret that is approved per call. */
 static int
 oneshot_check(const struct open_order *order, const struct policy_found *f, char *why,
     int *ret_status)
@@ -366,7 +366,7 @@ oneshot_check(const struct open_order *order, const struct policy_found *f, char
 		return 0;
 	r = asked_oneshot(f, &oneshot, why);
 	if (r < 0)
-		*ret_status = EXIT_INPUT;
+		*ret_status = r == -EPERM ? EXIT_CONFIG : EXIT_INPUT;
 	if (r < 0 || oneshot != ONESHOT_STATED)
 		return r;
 	*ret_status = EXIT_CONFIG;

@@ -62,8 +62,9 @@ question_of(struct session *s, const struct approval *a, const struct covered *c
 	struct buf shown;
 	int r;
 
-	*q = (struct question_text){
-	    .kind = (enum question_kind)c->kind, .open_ms = s->open_ns / LOOP_MS};
+	*q = (struct question_text){.kind = (enum question_kind)c->kind,
+	    .factor = (enum question_factor)s->factor,
+	    .open_ms = s->open_ns / LOOP_MS};
 	buf_init(&shown, MCP_MESSAGE_MAX);
 	r = covered_params(c->params, subject_key, &shown);
 	if (r == 0 && !(shown.len == 2 && memcmp(shown.data, "{}", 2) == 0))

@@ -117,6 +117,7 @@ gate_name(struct session *s, const struct json_message *m, const struct method *
 		    "kennel: the server has no such tool; tools/list has those that it "
 		    "has");
 	s->because = answer.because;
+	s->factor = answer.factor;
 	return HOLD;
 }
 

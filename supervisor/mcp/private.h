@@ -136,6 +136,7 @@ struct session {
 	int held_timer, wait_timer; /* for progress; for the end of the wait */
 	char rule[512];      /* the line that decides about the current call, or "" */
 	const char *because; /* its text */
+	enum sealed_factor factor; /* likewise */
 	uint32_t programs;   /* the server's execs that wait for approval */
 	struct pings pings;
 	struct replay replay;

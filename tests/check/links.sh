@@ -20,11 +20,11 @@ say() {
 
 # ---- lists -----------------------------------------------------------------
 # What each program's objects may be: an extended regular expression.
-kennel_may='^(supervisor/main|supervisor/(base|launch|cli|draft|import|doctor|pin|help|mcp|mcp/line|json|hub|schema|approve|registry|secrets|servers|accept|serve|serve/launcher|serve/tools|status|top)/[a-z0-9_]+|supervisor/audit/(connect|audit_help|write_test|(log|query|report|ship|verify)/[a-z0-9_]+)|leash/audit/(writer|event)|policy/[a-z0-9_/]+|shim/(base|help|host)/[a-z0-9_]+)\.o$'
+kennel_may='^(supervisor/main|supervisor/(base|launch|cli|draft|import|doctor|pin|help|mcp|mcp/line|json|hub|schema|answer|approve|registry|secrets|servers|accept|serve|serve/launcher|serve/tools|screen|status|top)/[a-z0-9_]+|supervisor/audit/(connect|audit_help|write_test|(log|query|report|ship|verify)/[a-z0-9_]+)|leash/audit/(writer|event)|leash/keeper/(confirmed|connect)|policy/[a-z0-9_/]+|shim/(base|help|host)/[a-z0-9_]+)\.o$'
 recorder_may='^(supervisor/audit/(log|recorder)/[a-z0-9_]+|leash/audit/(writer|event)|shim/base/[a-z0-9_]+)\.o$'
 verify_may='^(supervisor/audit/(log|verify)/[a-z0-9_]+|leash/audit/(writer|event)|shim/(base|help)/[a-z0-9_]+)\.o$'
 ship_may='^(supervisor/audit/(audit_help|(log|query|report|ship)/[a-z0-9_]+)|leash/audit/(writer|event)|shim/(base|help)/[a-z0-9_]+)\.o$'
-keeper_may='^(leash/keeper/(main|peers|answer|change)|leash/vault/(secret_path|vault|locked_pages)|leash/vault_file/(edit|key|recovery_phrase|save|vault_file)|shim/base/[a-z0-9_]+)\.o$'
+keeper_may='^(leash/keeper/(main|peers|answer|change|confirm)|leash/vault/(secret_path|vault|locked_pages)|leash/vault_file/(edit|key|recovery_phrase|save|vault_file)|shim/base/[a-z0-9_]+)\.o$'
 secret_may='^(leash/secret/(main|verbs|list|input|request|start_keeper)|leash/keeper/connect|leash/vault/(secret_path|vault|locked_pages|fingerprint)|policy/(sealed/[a-z0-9_/]+|manifests/token_format)|shim/base/[a-z0-9_]+)\.o$'
 # The server's bytes and the host's resolver are in programs of their own.
 remote_may='^(leash/remote/[a-z_]+|shim/base/[a-z0-9_]+)\.o$'
@@ -172,7 +172,7 @@ caught "kennel-dial that could read what the server sends" \
 ask "kennel-shim is made of its rooms" "$(judge_list "$SHIM" "$shim_may")"
 for o in leash/vault/vault.o leash/scrub/stream.o leash/cell/ns.o leash/exec/notify.o \
     leash/main.o leash/keeper/main.o leash/vault_file/vault_file.o leash/vault/keeper_value.o \
-    leash/keeper/connect.o tests/unit/test_base.o; do
+    leash/keeper/answer.o tests/unit/test_base.o; do
 	caught "kennel with $o in its list" "$(judge_list "$KENNEL $o" "$kennel_may")"
 done
 

@@ -22,7 +22,7 @@ class Screen:
         self.master, slave = os.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", self.lines, columns, 0, 0))
         self.p = start(argv, stdin=slave, stdout=slave, stderr=slave, env=environment(env), cwd="/",
-                       start_new_session=True)
+                       start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
         os.close(slave)
         self.raw, self.rest = b"", ""
 

@@ -191,7 +191,7 @@ BREAK(step_bool, ROW(step, 1)->is_index = 2)
 BREAK(value_number, ROW(value, 1)->text = ROW(value, 2)->text)
 BREAK(value_type, ROW(value, 0)->type = 6)
 BREAK(value_text, ROW(value, 0)->type = VALUE_NULL)
-BREAK(gate_flags, ROW(gate, 0)->flags = 2)
+BREAK(gate_flags, ROW(gate, 0)->flags = 8)
 BREAK(gate_classes, ROW(gate, 0)->classes = 32)
 BREAK(gate_named, ROW(gate, 0)->kind = GATE_ROOTS)
 BREAK(gate_by, ROW(gate, 0)->flags = 1; ROW(gate, 0)->verdict = VERDICT_ALLOW)
@@ -230,7 +230,12 @@ BREAK(exec_from, ROW(ref, p.exec[1].from.first)->off = p.server[0].name.off;
       ROW(ref, p.exec[1].from.first)->len = 1)
 BREAK(exec_env, ROW(ref, p.exec[1].env.first)[0] = p.server[0].cwd)
 BREAK(exec_in, ROW(exec, 1)->in = p.server[0].name)
-BREAK(exec_reserved, ROW(exec, 1)->reserved = 1)
+BREAK(exec_factor, ROW(exec, 1)->factor = FACTOR_KEY + 1)
+BREAK(exec_factor_unasked, ROW(exec, 1)->factor = FACTOR_KEY)
+BREAK(net_factor_unasked, ROW(net, 0)->factor = FACTOR_PASSPHRASE)
+BREAK(gate_factor_unasked, ROW(gate, 0)->flags = GATE_PASSPHRASE;
+      ROW(gate, 0)->verdict = VERDICT_ALLOW)
+BREAK(gate_factors, ROW(gate, 0)->flags |= GATE_PASSPHRASE | GATE_KEY)
 BREAK(ref_empty, ROW(ref, 0)->off = 0; ROW(ref, 0)->len = 0)
 BREAK(depths, ROW(server, 0)->gate_depths = 1)
 BREAK(slots, ROW(server, 0)->exec_slots.n = 1)
@@ -254,7 +259,8 @@ static const struct {
     B(net_ports), B(net_port_high), B(net_prefix), B(net_bits), B(net_prefix_name),
     B(net_host), B(net_scope), B(pin_digest), B(pin_kind), B(pin_classes), B(audit_none),
     B(audit_sync), B(call_says), B(call_ask), B(exec_from), B(exec_env), B(exec_in),
-    B(exec_reserved), B(ref_empty), B(depths), B(slots), B(string_unused)};
+    B(exec_factor), B(exec_factor_unasked), B(net_factor_unasked), B(gate_factor_unasked),
+    B(gate_factors), B(ref_empty), B(depths), B(slots), B(string_unused)};
 
 static void
 fresh(void)

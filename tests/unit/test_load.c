@@ -159,7 +159,9 @@ BREAK(b_env_passed, ROW(c, env, 1)->passed = 1; ROW(c, env, 1)->fixed = 0)
 BREAK(b_env_bool, ROW(c, env, 0)->passed = 2)
 BREAK(b_env_fixed, ROW(c, env, 1)->fixed = 7)
 BREAK(b_secret_source, ROW(c, secret, 0)->source = 9)
-BREAK(b_secret_reserved, ROW(c, secret, 0)->reserved = 1)
+BREAK(b_secret_unasked, ROW(c, secret, 0)->factor = FACTOR_KEY;
+      ROW(c, secret, 0)->approve = APPROVE_NONE)
+BREAK(b_secret_factor, ROW(c, secret, 0)->factor = FACTOR_KEY + 1)
 BREAK(b_secret_order, struct sealed_ref n = c->p.secret[0].name;
       ROW(c, secret, 0)->name = c->p.secret[1].name; ROW(c, secret, 1)->name = n)
 BREAK(b_secret_path, ROW(c, secret, 1)->ref = ref_of(c, "TOKEN"))
@@ -350,7 +352,8 @@ static const struct {
     {"env passed 2", b_env_bool, "kind 2"},
     {"env fixed 7", b_env_fixed, "kind 7"},
     {"secret source", b_secret_source, "kind 9"},
-    {"secret reserved", b_secret_reserved, "reserved field"},
+    {"secret factor, no approval", b_secret_unasked, "without an approval"},
+    {"secret factor", b_secret_factor, "unknown kind 3"},
     {"secret order", b_secret_order, "out of order"},
     {"secret file relative", b_secret_path, "for its source"},
     {"secret with a command", b_secret_cmd, "command"},

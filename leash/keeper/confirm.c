@@ -1,0 +1,118 @@
+/*
+ * The second factor of an approval (kennel-policy(5), `with passphrase`): a person
+ * confirms the digest of what was shown with the vault's passphrase, and the side that
+ * decides asks once whether that has happened.
+ *
+ *	kennel-secret confirm		keeper			kennel
+ *	CONFIRM material, digest ----->	right: kept for 60 s
+ *					  <---------------- CONFIRMED digest
+ *					DONE 1, forgotten -->
+ *
+ * Process: kennel-keeper.  Three wrong passphrases in a row lock the vault, so that
+ * trying them here is not easier than to unlock it.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "leash/keeper/private.h"
+#include "shim/base/log.h"
+
+#define CONFIRMED_NS  (60ull * 1000000000ull)
+#define CONFIRMED_MAX 64
+#define WRONG_MAX     3
+
+/* What was confirmed and not yet asked for; until 0: free. */
+static struct confirmations {
+	struct {
+		uint8_t digest[KEEPER_DIGEST_LEN];
+		uint64_t until; /* loop_now() */
+	} row[CONFIRMED_MAX];
+	unsigned int wrong; /* passphrases in a row */
+} confirmations;
+
+void
+confirm_forget(void)
+{
+	confirmations = (struct confirmations){0};
+}
+
+/* A free row, or the one that expires first. */
+static size_t
+place(uint64_t now)
+{
+	size_t first = 0;
+
+	for (size_t i = 0; i < CONFIRMED_MAX; i++) {
+		if (confirmations.row[i].until <= now)
+			return i;
+		if (confirmations.row[i].until < confirmations.row[first].until)
+			first = i;
+	}
+	return first;
+}
+
+static int
+refuse_wrong(struct peer *peer, int r, struct wire_out *out)
+{
+	log_warn("a confirmation of process %d (%s) was refused", peer->pid, peer->who);
+	if (r == -ENOENT)
+		return answer_refuse(out, REASON_WRONG, "the vault has no passphrase");
+	if (r != -EKEYREJECTED)
+		return answer_error(out, r);
+	if (++confirmations.wrong < WRONG_MAX)
+		return answer_refuse(out, REASON_WRONG, "wrong passphrase");
+	keeper_lock("three wrong passphrases in a row");
+	return answer_refuse(
+	    out, REASON_WRONG, "wrong for the third time: the vault is locked now");
+}
+
+int
+confirm_digest(struct peer *peer, struct wire_in *in, struct wire_out *out)
+{
+	struct vault_file_material m = {.kind = wire_get_u32(in)};
+	struct span bytes = wire_get_bytes(in, KEEPER_MATERIAL_MAX);
+	struct span digest = wire_get_bytes(in, KEEPER_DIGEST_LEN);
+	uint64_t now = loop_now();
+	size_t i;
+	int r;
+
+	/* A key file is there for every program of the user: it confirms nothing. */
+	if (wire_end(in) < 0 || digest.len != KEEPER_DIGEST_LEN ||
+	    m.kind != OPENER_PASSPHRASE)
+		return -EBADMSG;
+	m.bytes = bytes.data;
+	m.len = bytes.len;
+	r = keeper_is_open() ? vault_file_matches(keeper.file, &m) : -ENOKEY;
+	if (r == -ENOKEY)
+		return answer_error(out, r);
+	if (r < 0)
+		return refuse_wrong(peer, r, out);
+	confirmations.wrong = 0;
+	i = place(now);
+	memcpy(confirmations.row[i].digest, digest.data, KEEPER_DIGEST_LEN);
+	confirmations.row[i].until = now + CONFIRMED_NS;
+	log_info("confirmed an approval for process %d (%s)", peer->pid, peer->who);
+	keeper_used();
+	return answer_done(out, 0);
+}
+
+int
+confirm_ask(struct peer *peer, struct wire_in *in, struct wire_out *out)
+{
+	struct span digest = wire_get_bytes(in, KEEPER_DIGEST_LEN);
+	uint64_t now = loop_now();
+	uint32_t is = 0;
+
+	(void)peer;
+	if (wire_end(in) < 0 || digest.len != KEEPER_DIGEST_LEN)
+		return -EBADMSG;
+	for (size_t i = 0; is == 0 && i < CONFIRMED_MAX; i++) {
+		if (confirmations.row[i].until <= now ||
+		    memcmp(confirmations.row[i].digest, digest.data, KEEPER_DIGEST_LEN) !=
+			0)
+			continue;
+		confirmations.row[i].until = 0;
+		is = 1;
+	}
+	return answer_done(out, is);
+}
