@@ -61,6 +61,8 @@ const char *session_error(int r);
 struct approval_found {
 	uint32_t kind, cut, factor;
 	uint8_t digest[QUESTION_DIGEST_LEN];
+	/* what the agent asks a person to do, of kinds 7 to 10 */
+	char subject[QUESTION_TEXT_MAX], detail[QUESTION_DETAIL_MAX];
 };
 struct approval_id;
 /* Finds the approval that id names. 0; -ENOENT, or an error of which session_is_over is

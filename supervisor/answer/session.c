@@ -141,8 +141,13 @@ find_at(int fd, const struct approval_id *id, struct approval_found *ret)
 		r = approval_read(&in, id->pid, &a);
 		if (r < 0 || !approval_id_names(id, &a))
 			continue;
-		*ret = (struct approval_found){a.kind, a.cut, a.factor, {0}};
+		*ret = (struct approval_found){
+		    .kind = a.kind, .cut = a.cut, .factor = a.factor};
 		memcpy(ret->digest, a.digest.data, sizeof(ret->digest));
+		(void)snprintf(
+		    ret->subject, sizeof(ret->subject), "%s", a.subject); /* fits */
+		(void)snprintf(
+		    ret->detail, sizeof(ret->detail), "%s", a.detail); /* fits */
 		found = true;
 	}
 	return r == 0 && !found ? -ENOENT : r;

@@ -12,6 +12,7 @@
 #include "shim/base/log.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/person_socket.h"
+#include "supervisor/accept/accept.h"
 #include "supervisor/answer/private.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/help/help.h"
@@ -106,10 +107,55 @@ report(const char *text, int r)
 	return EXIT_FAILED;
 }
 
+/* A proposal: the manifest is written here, then the session is told. */
+static int
+accept(const char *text, const struct approval_id *id, const struct decision *d,
+    const struct approval_found *found)
+{
+	static struct accept_request request;
+	struct decision done = {.answer = ANSWER_OK};
+	bool changed = false;
+	int status, r;
+
+	request.kind = found->kind;
+	request.cut = found->cut;
+	memcpy(request.subject, found->subject, sizeof(request.subject));
+	memcpy(request.detail, found->detail, sizeof(request.detail));
+	status = accept_proposal(&request, d->name, &changed);
+	if (status != 0 && !changed)
+		return status;
+	if (changed)
+		done.answer = ANSWER_CHANGED;
+	r = session_answer(id, found, &done);
+	if (changed)
+		log_error("a manifest has changed since %s was shown: `kennel approve "
+			  "list` shows it again",
+		    text);
+	else if (r < 0)
+		log_warn("the manifest is changed, but the agent's request is over");
+	return changed ? EXIT_FAILED : 0;
+}
+
+/* What the agent asks a person to do is done here. */
+static int
+do_request(const char *text, const struct approval_id *id, const struct decision *d,
+    const struct approval_found *found)
+{
+	if (d->answer == ANSWER_SESSION) {
+		log_error("unable to allow %s for the session: it is done once, or "
+			  "declined",
+		    text);
+		return EXIT_USAGE;
+	}
+	if (found->kind == QUESTION_PROVISION || found->kind == QUESTION_ROTATION)
+		return approve_value(found->subject); /* which informs the session */
+	return accept(text, id, d, found);
+}
+
 int
 approve_answer(const char *text, const struct decision *d)
 {
-	struct approval_found found;
+	static struct approval_found found;
 	struct approval_id id;
 	int r, status;
 
@@ -119,6 +165,8 @@ approve_answer(const char *text, const struct decision *d)
 		return EXIT_USAGE;
 	}
 	r = approval_find(&id, &found);
+	if (r == 0 && found.kind >= QUESTION_PROVISION && d->answer != ANSWER_DENY)
+		return do_request(text, &id, d, &found);
 	if (r == 0 && found.factor != QUESTION_NO_FACTOR && d->answer == ANSWER_SESSION) {
 		log_error("a grant with a factor is allowed for one use at a time: leave "
 			  "out --session");
@@ -152,6 +200,8 @@ allow_main(int argc, char **argv)
 			d.answer = ANSWER_SESSION;
 		else if (strcmp(argv[i], "--unseen") == 0)
 			d.unseen = true;
+		else if (strcmp(argv[i], "--as") == 0 && i + 1 < argc)
+			d.name = argv[++i];
 		else if (argv[i][0] != '-' && id == NULL)
 			id = argv[i];
 		else

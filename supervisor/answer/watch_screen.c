@@ -255,7 +255,8 @@ send(struct view *v, const struct approval *a, enum question_answer answer, bool
 {
 	const struct decision d = {.answer = answer, .unseen = unseen};
 	const struct approval_id id = approval_id_of(a);
-	struct approval_found found = {a->kind, a->cut, a->factor, {0}};
+	struct approval_found found = {
+	    .kind = a->kind, .cut = a->cut, .factor = a->factor};
 	char text[QUESTION_ID_MAX];
 	int r;
 
