@@ -100,6 +100,11 @@ struct answerer {
 /* "uid 1000, pid 42": as the audit log has it. Returns out. */
 const char *answerer_text(const struct answerer *, char out[ANSWERER_TEXT_MAX]);
 
+/* The name of this user, for answerer_user: the process is confined when it needs it. */
+void answerer_know(uint32_t uid, const char *name);
+/* The name of the user who answered; NULL: unknown. */
+const char *answerer_user(const struct answerer *);
+
 /* Called with the answer; number is from question_ask. The request is no longer
  * pending. */
 typedef void question_fn(

@@ -65,6 +65,26 @@ answerer_text(const struct answerer *by, char out[ANSWERER_TEXT_MAX])
 	return out;
 }
 
+static struct {
+	uint32_t uid;
+	char name[ANSWERER_TEXT_MAX];
+} own_user;
+
+void
+answerer_know(uint32_t uid, const char *name)
+{
+	own_user.uid = uid;
+	(void)snprintf(own_user.name, sizeof(own_user.name), "%s", name); /* cut */
+}
+
+const char *
+answerer_user(const struct answerer *by)
+{
+	if (own_user.name[0] != '\0' && by->uid == own_user.uid)
+		return own_user.name;
+	return by->uid == 0 ? "root" : NULL;
+}
+
 const char *
 question_answer_name(enum question_answer answer)
 {

@@ -60,6 +60,8 @@ void policy_found_free(struct policy_found *);
 
 /* Adds the user who starts kennel, and the program that does (0: the parent process). */
 void launcher_record(struct event *, pid_t program);
+/* Reads the user's name, for answerer_user: before this process is confined. */
+void launcher_know_user(void);
 
 /* ---- rollback.c: protection against older policies ----------------------- */
 

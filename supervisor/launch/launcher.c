@@ -9,22 +9,24 @@
 #include <unistd.h>
 
 #include "leash/audit/writer.h"
+#include "supervisor/approve/approve.h"
 #include "supervisor/launch/launch.h"
 
 #define IMAGE_MAX 512
 #define COMM_MAX  32 /* /proc/PID/comm has 15 bytes */
 
 /* Not getpwuid(3): see supervisor/base/paths.c. */
-static void
-record_user(struct event *e, uid_t uid)
+void
+launcher_know_user(void)
 {
+	uid_t uid = getuid();
 	const struct passwd *pw = NULL;
 	FILE *f = fopen("/etc/passwd", "re");
 
 	while (f != NULL && (pw = fgetpwent(f)) != NULL && pw->pw_uid != uid)
 		;
 	if (pw != NULL)
-		event_text(e, KEY_USER, pw->pw_name);
+		answerer_know(uid, pw->pw_name);
 	if (f != NULL)
 		(void)fclose(f); /* read-only */
 }
@@ -33,7 +35,7 @@ void
 launcher_record(struct event *e, pid_t program)
 {
 	char link[64], image[IMAGE_MAX], comm[COMM_MAX] = "", text[IMAGE_MAX + COMM_MAX];
-	const char *slash;
+	const char *slash, *user;
 	pid_t parent = program != 0 ? program : getppid(); /* early: getppid */
 	FILE *f;
 	ssize_t n;
@@ -59,5 +61,8 @@ launcher_record(struct event *e, pid_t program)
 		(void)snprintf(text, sizeof(text), "%s (%s)", image, comm);
 	if (text[0] != '\0')
 		event_text(e, KEY_CALLER, text);
-	record_user(e, getuid());
+	launcher_know_user();
+	user = answerer_user(&(struct answerer){.uid = getuid()});
+	if (user != NULL)
+		event_text(e, KEY_USER, user);
 }

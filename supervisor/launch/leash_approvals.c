@@ -33,6 +33,7 @@ struct program {
 	uint64_t since;
 	enum leash_answer answer;
 	const char *method; /* "exec", "net", "secret": for the record */
+	struct answerer by; /* pid 0: no person answered */
 	char who[ANSWERER_TEXT_MAX];
 	char path[REPORT_TEXT_MAX], rule[512];
 	uint8_t digest[QUESTION_DIGEST_LEN];
@@ -118,6 +119,8 @@ record_answer_of(struct program *p, enum question_answer answer, uint64_t *ret_n
 	event_digest(e, KEY_SHA256, p->digest);
 	if (p->who[0] != '\0')
 		event_text(e, KEY_APPROVER, p->who);
+	if (p->by.pid != 0 && answerer_user(&p->by) != NULL)
+		event_text(e, KEY_USER, answerer_user(&p->by));
 	event_number(e, KEY_DURATION_US, (loop_now() - p->since) / 1000);
 	return report_send(c->o.report, e, EVENT_GATE, ret_number);
 }
@@ -151,6 +154,7 @@ on_answer(
 
 	p->question = 0;
 	p->answer = said[answer];
+	p->by = *by;
 	if (by->pid != 0)
 		(void)answerer_text(by, p->who);
 	r = record_answer_of(p, answer, &p->record);
@@ -439,6 +443,7 @@ on_ask(struct control *c, const struct child_news *n)
 	if (r == 0) {
 		p->since = loop_now();
 		p->who[0] = '\0';
+		p->by = (struct answerer){0};
 		(void)snprintf(p->path, sizeof(p->path), "%.*s", (int)sizeof(p->path) - 1,
 		    q.subject); /* may be truncated */
 		(void)snprintf(p->rule, sizeof(p->rule), "%s", q.rule);

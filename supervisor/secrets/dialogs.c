@@ -62,6 +62,8 @@ record(struct dialog *d, const char *verdict, const char *outcome, uint64_t *ret
 	event_digest(e, KEY_SHA256, d->digest);
 	if (d->by.pid != 0)
 		event_text(e, KEY_APPROVER, answerer_text(&d->by, who));
+	if (d->by.pid != 0 && answerer_user(&d->by) != NULL)
+		event_text(e, KEY_USER, answerer_user(&d->by));
 	event_number(e, KEY_DURATION_US, (loop_now() - d->since) / 1000);
 	return report_send(report, e, EVENT_GATE, ret_number);
 }

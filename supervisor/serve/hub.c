@@ -294,6 +294,7 @@ serve_run(const struct serve_order *order)
 	hub_control_open(&h);
 	if (secrets_open(&h) < 0)
 		die("unable to set up the secrets tools");
+	launcher_know_user();
 	confine();
 	if (lists_servers(&h) || h.settings.ahead > 0 || order->ahead > 0)
 		(void)servers_known(&h); /* asked for; they come later */

@@ -78,6 +78,7 @@ def once():
     kinds = [e["kind"] for e in events]
     equal(kinds[0], "approve", kinds)
     within("pid", json.dumps(events[0]), "who answered")
+    equal(events[0]["fields"].get("user"), user_name())
     within(q["sha256"], json.dumps(events), "what was shown")
 
 

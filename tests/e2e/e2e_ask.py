@@ -111,6 +111,7 @@ def once():
     check(got[1]["fields"]["duration_us"] > 0 and got[3]["fields"]["duration_us"] > 0, got)
     mine = [e for e in audit() if e["kind"] == "approve" and q["sha256"] in json.dumps(e)]
     equal([e["fields"]["verdict"] for e in mine], ["allow", "deny"])
+    equal([e["fields"].get("user") for e in mine], [user_name()] * 2, "the user's name")
 
 
 @test("for the session: the same program with the same words, folder and environment is not asked about again", 300)

@@ -40,6 +40,7 @@ def asked():
     equal([(e["verdict"], e["outcome"], e["name"], e["request"]) for e in mine],
           [("ask", "asked", [PATH], rid), ("allow", "once", [PATH], rid)])
     within("uid %d" % os.geteuid(), mine[1]["approver"])
+    equal(mine[1].get("user"), user_name())
     equal(mine[0]["sha256"], q["sha256"])
 
 

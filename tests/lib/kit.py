@@ -11,6 +11,7 @@ user, with everything it needs already staged where both can read it:
 import ctypes
 import json
 import os
+import pwd
 import re
 import select
 import shlex
@@ -341,6 +342,12 @@ def audit(*filters, env=None):
     r = run([KENNEL, "audit", "log", "--json", "--no-header"] + list(filters), env=env)
     check(r.returncode == 0, "audit log: %d %s" % (r.returncode, r.stderr))
     return [json.loads(x) for x in r.stdout.splitlines() if x.strip()]
+
+
+def user_name():
+    """The name of the user that runs the tests; None: the uid has none."""
+    found = [p.pw_name for p in pwd.getpwall() if p.pw_uid == os.getuid()]
+    return found[0] if found else None
 
 
 def audit_verify(env=None):

@@ -140,7 +140,7 @@ static const struct told second_session[] = {
     {EVENT_APPROVE,
 	{WHO("github", POLICY_2), {KEY_METHOD, "secret"}, {KEY_NAME, "work/github/token"},
 	    {KEY_VERDICT, "allow"}, {KEY_OUTCOME, "once"}, {KEY_APPROVER, "uid 0, pid 1"},
-	    {KEY_DURATION_US, NULL, 5000000}}},
+	    {KEY_USER, "root"}, {KEY_DURATION_US, NULL, 5000000}}},
     {EVENT_CALL, {WHO("github", POLICY_2), CALL("slow", "1"), {KEY_OUTCOME, "timeout"}}},
     {EVENT_CALL, {WHO("github", POLICY_2), CALL("ruled", "7"), {KEY_VERDICT, "allow"},
 		     {KEY_RULE, "g.kennel:4"}, {KEY_OUTCOME, "forwarded"}}},

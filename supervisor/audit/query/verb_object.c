@@ -272,6 +272,7 @@ static const struct column approved_column[] = {
     {"name", CELL_TEXT, 24},
     {"verdict", CELL_VERDICT, 7},
     {"outcome", CELL_TEXT, 12},
+    {"user", CELL_TEXT, 12},
     {"approver", CELL_TEXT, 20},
     {"duration_us", CELL_US, 11},
     {"sha256", CELL_ID, 12},
@@ -308,8 +309,8 @@ odd_answer(struct ask *ask, const struct log_record *record, int *ret)
 	return NULL;
 }
 
-/* The log has "uid N, pid P": the word is a user's name in this machine's /etc/passwd,
- * or the beginning of that text. */
+/* The word is the name that the log has for the user; or, because it has "uid N, pid P"
+ * too, the beginning of that text or a name in this machine's /etc/passwd. */
 static bool
 is_approver(const struct log_record *record, const char *word)
 {
@@ -326,8 +327,9 @@ is_approver(const struct log_record *record, const char *word)
 		(void)snprintf(uid, sizeof(uid), "%s", word);
 	if (f != NULL)
 		(void)fclose(f); /* read-only */
-	return approver != NULL && strncmp(approver, uid, strlen(uid)) == 0 &&
-	       strchr(",", approver[strlen(uid)]) != NULL;
+	return log_record_is(record, "user", word) ||
+	       (approver != NULL && strncmp(approver, uid, strlen(uid)) == 0 &&
+		   strchr(",", approver[strlen(uid)]) != NULL);
 }
 
 static int
