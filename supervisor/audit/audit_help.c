@@ -19,7 +19,7 @@ static const struct help_option options[] = {
     {"--csv", NULL, "print CSV"},
     {"--no-header", NULL, "omit the header"},
     {"--verified", NULL, "run kennel-verify first, and read every record"},
-    {"--from", "TIME", "only records since 2026-11-21T22:00, yesterday, 2h, 3d"},
+    {"--from", "TIME", "only records since 2026-11-21T22:00, 22:00, 2h, 3d"},
     {"--since", "TIME", "the same as --from"},
     {"--to", "TIME", "only records before this time"},
     {"--to", "TIME", "remove what is older", "prune-payloads"},

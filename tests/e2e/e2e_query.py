@@ -141,6 +141,16 @@ def granted():
     equal([r["idx"] for r in rows("log", "--rule", call["rule"], env=env)], [call["idx"]])
 
 
+@test("a time that is none: policy-at and --since name the forms; a time of day is today's")
+def times():
+    env = decided_session()
+    for words_ in (["policy-at", "noon"], ["denials", "--since", "tomorrow"]):
+        r = run([KENNEL, "audit"] + words_, env=env)
+        equal(r.returncode, 64)
+        within(b"2026-11-21T22:00, 22:00, yesterday, 2h, 3d", r.stderr)
+    ask("policy-at", "23:59", env=env)
+
+
 @test("an attempt to run a file that does not exist is absent: no denial, not on the page, and why names no grant")
 def absent_file():
     real_session()

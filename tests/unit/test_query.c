@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include <ctype.h>
+#include <errno.h>
 
 #include "shim/base/array.h"
 #include "supervisor/audit/log/merkle_read.h"
@@ -296,6 +297,8 @@ test_statuses(void **state)
 	    {"log --json=1", ASK_USAGE},
 	    {"denials --kind exec", ASK_USAGE},
 	    {"policy-at never", ASK_USAGE},
+	    {"policy-at 20:42", ASK_OK},
+	    {"denials --since 00:00 --to 23:59", ASK_OK},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
@@ -305,6 +308,27 @@ test_statuses(void **state)
 			fail_msg("%s: %d", row[i].line, is);
 	}
 	assert_int_equal(ask_in("/nonexistent", "log"), ASK_NO_LOG);
+}
+
+/* A time of day is today's, local or of UTC. */
+static void
+test_time_of_day(void **state)
+{
+	static const char *const wrong[] = {"24:00", "12:60", "12", "12:30:61x", ":30"};
+	uint64_t today, at, after;
+
+	do { /* again if midnight passes between the two */
+		assert_int_equal(options_time("today", &today), 0);
+		assert_int_equal(options_time("00:00", &at), 0);
+		assert_int_equal(options_time("today", &after), 0);
+	} while (today != after);
+	assert_int_equal(at, today);
+	assert_int_equal(options_time("00:01:02.5", &at), 0);
+	assert_int_equal(at - today, 62 * NS_PER_S + NS_PER_S / 2);
+	assert_int_equal(options_time("00:00Z", &at), 0);
+	assert_int_equal(at % (86400 * NS_PER_S), 0);
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
+		assert_int_equal(options_time(wrong[i], &at), -EINVAL);
 }
 
 static uint64_t
@@ -933,6 +957,7 @@ main(void)
 	    cmocka_unit_test(test_filters),
 	    cmocka_unit_test(test_session_ends),
 	    cmocka_unit_test(test_statuses),
+	    cmocka_unit_test(test_time_of_day),
 	    cmocka_unit_test(test_sample),
 	    cmocka_unit_test(test_inert),
 	    cmocka_unit_test(test_csv_formula),

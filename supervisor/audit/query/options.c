@@ -35,6 +35,22 @@ time_of_day_name(const char *text, uint64_t *ret_ns)
 	return -EINVAL;
 }
 
+/* A time of day is today's: the local day, or that of UTC. */
+static void
+put_today(const char *text, struct tm *tm)
+{
+	size_t len = strlen(text);
+	time_t now = time(NULL);
+	struct tm day;
+
+	if (len > 0 && text[len - 1] == 'Z' ? gmtime_r(&now, &day) == NULL
+					    : localtime_r(&now, &day) == NULL)
+		return; /* then the year is 1900, which is refused */
+	tm->tm_year = day.tm_year;
+	tm->tm_mon = day.tm_mon;
+	tm->tm_mday = day.tm_mday;
+}
+
 int
 options_time(const char *text, uint64_t *ret_ns)
 {
@@ -43,7 +59,7 @@ options_time(const char *text, uint64_t *ret_ns)
 		uint64_t seconds;
 	} unit[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}, {'w', 604800}};
 	static const char *const format[] = {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S",
-	    "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%d"};
+	    "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%d", "%H:%M:%S", "%H:%M"};
 	uint64_t now = (uint64_t)time(NULL);
 	unsigned long n;
 	char *end;
@@ -68,6 +84,8 @@ options_time(const char *text, uint64_t *ret_ns)
 
 		if (rest == NULL)
 			continue;
+		if (format[i][1] == 'H')
+			put_today(text, &tm);
 		/* decimals, as in the header of an answer */
 		if (*rest == '.') {
 			for (rest++; *rest >= '0' && *rest <= '9' && scale > 1; rest++)
@@ -219,7 +237,7 @@ take_csv(struct query *q, const char *v)
 
 /* letter: 0 if every verb accepts it, but those whose "may" begins with '!'; else it
  * must be in the verb's "may". */
-#define TIME "time (2026-11-21T22:00, yesterday, 2h, 3d)"
+#define TIME "time (" OPTIONS_TIME_FORMS ")"
 
 static const struct option_row {
 	const char *name;

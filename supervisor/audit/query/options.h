@@ -54,7 +54,9 @@ struct query {
 /* argv[0] is the verb; may lists the verb's own option letters, "" for none (see
  * verb.may); after a '!', they are all that it accepts beside --log. Returns 0, or -EINVAL after printing the reason. */
 int options_read(int argc, char **argv, const char *may, struct query *ret);
-/* Parses "today", "yesterday", "90s" "10m" "2h" "3d" ago, or "2026-11-21[T22:00[:00]][Z]". */
+/* Parses "today", "yesterday", "90s" "10m" "2h" "3d" ago, "22:00[:00][Z]" of today, or
+ * "2026-11-21[T22:00[:00]][Z]". */
+#define OPTIONS_TIME_FORMS "2026-11-21T22:00, 22:00, yesterday, 2h, 3d"
 int options_time(const char *text, uint64_t *ret_ns);
 /* The log's records about itself; "log" shows them only on request. */
 #define QUERY_HIDDEN "genesis open epoch heartbeat end"

@@ -55,9 +55,13 @@ enum { LOADED = 1, KEPT = 2, VERSIONED = 4 };
 static int
 begin_policy_at(struct ask *ask)
 {
-	uint64_t at;
+	uint64_t at = 0;
 
-	if (ask->q.from_given || ask->q.to_given || options_time(ask->word, &at) < 0)
+	if (options_time(ask->word, &at) < 0)
+		ask->why = "expected a time: " OPTIONS_TIME_FORMS;
+	if (ask->q.from_given || ask->q.to_given)
+		ask->why = "--from, --since and --to are not allowed after policy-at";
+	if (ask->why != NULL)
 		return -EINVAL;
 	ask->q.to_ns = at + 1;
 	return begin_tally(ask);

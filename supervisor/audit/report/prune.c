@@ -185,8 +185,8 @@ prune_main(int argc, char **argv)
 			return help_unknown_option(
 			    &audit_help, argv[0], argv[optind - 1]);
 		if (c != 'b' || options_time(optarg, &before) < 0)
-			return help_usage(
-			    &audit_help, argv[0], "expected a time after --before");
+			return help_usage(&audit_help, argv[0],
+			    "expected a time after --before: " OPTIONS_TIME_FORMS);
 	}
 	if (argc - optind != (before == 0) ||
 	    (before == 0 &&
