@@ -7,7 +7,7 @@
 
 #include "policy/sealed/net_hint.h"
 #include "shim/base/array.h"
-#include "supervisor/audit/query/grant_hint.h"
+#include "supervisor/audit/query/query.h"
 #include "supervisor/audit/query/record.h"
 
 #define UNGRANTED   "no line grants" /* leash/egress/egress_wire.c, supervisor/hub/gate.c */

@@ -8,6 +8,7 @@
  * 	table.c		rows as text, JSON, CSV or HTML; the only printer
  * 	escape.c	escapes untrusted text for each of these formats
  * 	describe.c	a record as a sentence
+ * 	grant_hint.c	the line of a policy that would allow what was refused
  * 	group.c		rows counted by a key
  * 	session_end.c	sessions by the first digits of an id, and how one ended
  * 	verb_*.c	the verbs, by family
@@ -131,6 +132,16 @@ enum session_end session_end(const struct group_row *, uint64_t over_idx);
 const char *session_end_name(enum session_end);
 /* What is missing in the log at its end; NULL: nothing, or a stop record names it. */
 const char *session_end_gap(const struct group_row *, enum session_end);
+
+/* ---- what would allow a refused action (grant_hint.c) ------------------------------- */
+
+#define GRANT_HINT_MAX 512
+/* For the record of a refused tool, resource, prompt or connection: the line, in out.
+ * NULL: it was refused for a reason that no line changes, or its name cannot be in a
+ * policy. */
+const char *grant_hint(const struct log_record *, char out[GRANT_HINT_MAX]);
+/* Was it refused because no line of the policy grants it? */
+bool grant_missing(const struct log_record *);
 
 /* Families of verbs; a row without a name ends each. */
 extern const struct verb verbs_log[], verbs_session[], verbs_object[], verbs_egress[],

@@ -8,7 +8,6 @@
 
 #include "shim/base/array.h"
 #include "supervisor/audit/query/describe.h"
-#include "supervisor/audit/query/grant_hint.h"
 #include "supervisor/audit/query/group.h"
 #include "supervisor/audit/query/query.h"
 #include "supervisor/audit/query/record.h"
