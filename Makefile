@@ -439,7 +439,6 @@ QUERY = \
 	supervisor/audit/audit_help.o \
 	supervisor/audit/log/payload_key.o \
 	supervisor/audit/query/describe.o \
-	supervisor/audit/query/disclosure.o \
 	supervisor/audit/query/escape.o \
 	supervisor/audit/query/grant_hint.o \
 	supervisor/audit/query/group.o \
@@ -463,6 +462,7 @@ QUERY = \
 	supervisor/audit/report/certify.o \
 	supervisor/audit/report/chart_data.o \
 	supervisor/audit/report/charts.o \
+	supervisor/audit/report/disclosure.o \
 	supervisor/audit/report/evidence_pack.o \
 	supervisor/audit/report/export.o \
 	supervisor/audit/report/export_log.o \

@@ -16,7 +16,7 @@
 #include "supervisor/audit/audit_help.h"
 #include "supervisor/audit/log/sign_key.h"
 #include "supervisor/audit/log/signed_note.h"
-#include "supervisor/audit/query/disclosure.h"
+#include "supervisor/audit/report/disclosure.h"
 #include "supervisor/audit/query/query.h"
 #include "supervisor/audit/query/scan.h"
 #include "supervisor/audit/query/describe.h"

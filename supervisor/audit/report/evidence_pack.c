@@ -27,7 +27,7 @@
 #include "supervisor/audit/audit_help.h"
 #include "supervisor/audit/log/kept_policies.h"
 #include "supervisor/audit/log/merkle_read.h"
-#include "supervisor/audit/query/disclosure.h"
+#include "supervisor/audit/report/disclosure.h"
 #include "supervisor/audit/query/escape.h"
 #include "supervisor/audit/query/group.h"
 #include "supervisor/audit/query/query.h"

@@ -22,7 +22,7 @@
 #include "shim/base/fd.h"
 #include "supervisor/audit/log/record.h"
 #include "supervisor/audit/log/segment.h"
-#include "supervisor/audit/query/disclosure.h"
+#include "supervisor/audit/report/disclosure.h"
 #include "supervisor/audit/query/query.h"
 #include "supervisor/audit/report/export.h"
 #include "supervisor/base/paths.h"

@@ -21,7 +21,7 @@
 #include "shim/base/log.h"
 #include "supervisor/audit/audit_help.h"
 #include "supervisor/audit/log/merkle_read.h"
-#include "supervisor/audit/query/disclosure.h"
+#include "supervisor/audit/report/disclosure.h"
 #include "supervisor/audit/report/verbs.h"
 #include "supervisor/base/paths.h"
 

@@ -20,7 +20,7 @@
 #include "supervisor/audit/audit_help.h"
 #include "supervisor/audit/log/merkle_read.h"
 #include "supervisor/audit/log/segment.h"
-#include "supervisor/audit/query/disclosure.h"
+#include "supervisor/audit/report/disclosure.h"
 #include "supervisor/audit/log/open_log.h"
 #include "supervisor/audit/log/record.h"
 #include "supervisor/audit/query/options.h"

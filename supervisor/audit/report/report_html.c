@@ -14,7 +14,7 @@
 #include "shim/base/hex.h"
 #include "shim/base/log.h"
 #include "supervisor/audit/query/describe.h"
-#include "supervisor/audit/query/disclosure.h"
+#include "supervisor/audit/report/disclosure.h"
 #include "supervisor/audit/query/escape.h"
 #include "supervisor/audit/query/group.h"
 #include "supervisor/audit/query/query.h"

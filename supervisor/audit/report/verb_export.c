@@ -7,7 +7,7 @@
 
 #include "shim/base/array.h"
 #include "supervisor/audit/audit_help.h"
-#include "supervisor/audit/query/disclosure.h"
+#include "supervisor/audit/report/disclosure.h"
 #include "supervisor/audit/query/query.h"
 #include "supervisor/audit/query/scan.h"
 #include "supervisor/audit/report/export.h"

@@ -16,7 +16,7 @@
 #include "shim/base/fd.h"
 #include "shim/base/hex.h"
 #include "shim/base/log.h"
-#include "supervisor/audit/query/disclosure.h"
+#include "supervisor/audit/report/disclosure.h"
 #include "supervisor/audit/query/query.h"
 #include "supervisor/audit/query/table.h"
 #include "supervisor/audit/ship/ship.h"

@@ -1,8 +1,8 @@
 /*
  * Records that part of the log was exported (docs/FORMAT.audit, "export").
  */
-#ifndef KENNEL_SUPERVISOR_AUDIT_QUERY_DISCLOSURE_H
-#define KENNEL_SUPERVISOR_AUDIT_QUERY_DISCLOSURE_H
+#ifndef KENNEL_SUPERVISOR_AUDIT_REPORT_DISCLOSURE_H
+#define KENNEL_SUPERVISOR_AUDIT_REPORT_DISCLOSURE_H
 
 #include "supervisor/audit/query/log_view.h"
 #include "supervisor/audit/query/options.h"

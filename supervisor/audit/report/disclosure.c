@@ -14,7 +14,7 @@
 #include "leash/audit/writer.h"
 #include "supervisor/audit/audit.h"
 #include "supervisor/audit/log/merkle_read.h"
-#include "supervisor/audit/query/disclosure.h"
+#include "supervisor/audit/report/disclosure.h"
 #include "supervisor/audit/query/describe.h"
 #include "supervisor/base/paths.h"
 
