@@ -29,9 +29,8 @@
 #define ID_TEXT_MAX    (2 * POLICY_ID_LEN + 1)
 
 /*
- * kennel secret grant [PATH] --server NAME [--policy FILE] [--only-id ID] [--start SESSION]
- *
- * The last two are from regrant.c: for the record alone, they grant nothing.
+ * kennel secret grant [PATH] --server NAME [--policy FILE] [--only-id ID]
+ *     [--for-start SESSION]: from regrant.c, and for the record alone
  */
 struct grant {
 	char *word[WORDS_MAX + 2]; /* for kennel-secret */
@@ -43,7 +42,7 @@ struct grant {
 	char id[ID_TEXT_MAX];
 };
 
-/* Keeps --policy, --only-id and --start, with their values, to itself; 0 or an exit
+/* Keeps --policy, --only-id and --for-start, with their values, to itself; 0 or an exit
  * status. */
 static int
 read_words(struct grant *g, int argc, char **argv)
@@ -52,7 +51,7 @@ read_words(struct grant *g, int argc, char **argv)
 		bool policy = strcmp(argv[i], "--policy") == 0;
 		bool server = strcmp(argv[i], "--server") == 0;
 		bool only = strcmp(argv[i], "--only-id") == 0;
-		bool start = strcmp(argv[i], "--start") == 0;
+		bool start = strcmp(argv[i], "--for-start") == 0;
 
 		if (argv[i][0] == '-' && !policy && !server && !only && !start)
 			return secret_unknown_option(argv[0], i);

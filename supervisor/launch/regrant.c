@@ -177,7 +177,7 @@ grant_again(const struct regranting *g, const char *path)
 {
 	char id[ID_TEXT_MAX];
 	const char *words[14] = {"kennel", "secret", "grant", path, "--server", g->server,
-	    "--start", g->session, "--only-id",
+	    "--for-start", g->session, "--only-id",
 	    hex_put(id, g->found->policy.id, POLICY_ID_LEN)};
 	struct buf out;
 	bool granted;
@@ -207,16 +207,16 @@ has_vault_secret(const struct policy_found *f)
 }
 
 bool
-regrant(const struct policy_found *f, const char *file, const char *log_dir,
-    const char *session)
+regrant(const struct opened *o, const char *file)
 {
+	const struct policy_found *f = &o->found;
 	static const char *const list[] = {"kennel", "secret", "grants", "--json", NULL};
 	const struct sealed_secret *row = f->policy.secret + f->server->secrets.first;
 	struct regranting g = {.found = f,
 	    .server = policy_str(&f->policy, f->server->name),
 	    .file = file,
-	    .log_dir = log_dir,
-	    .session = session};
+	    .log_dir = o->place.log_dir,
+	    .session = o->session};
 	struct json_message m;
 	bool granted = false;
 	struct buf out;

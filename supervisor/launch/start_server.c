@@ -436,8 +436,7 @@ out:
 	if (r != -ECONNREFUSED) /* otherwise the leash refused, and recorded it */
 		record_refusal(ret, order, status, why);
 	else
-		*ret_granted =
-		    regrant(&ret->found, order->file, ret->place.log_dir, ret->session);
+		*ret_granted = regrant(ret, order->file);
 	opened_free(ret);
 	return status;
 }

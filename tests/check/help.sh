@@ -50,11 +50,11 @@ rows supervisor/audit/audit_help.c >"$work/help"
 compare "kennel audit"
 
 # Options, as strings or as rows of getopt_long, but those of every program, those that
-# kennel itself gives to kennel-secret, and npx's.
+# kennel itself gives to kennel-secret and to kennel secret, and npx's.
 options() {
 	{ grep -hoE '"--[a-z-]+"' "$@"
 	sed -nE 's/^.*\{"([a-z-]+)", (no|required)_argument.*/"--\1"/p' "$@"; } |
-	    tr -d '"' | grep -vxE -e '--(help|version|policy-fd|shape|package)' | sort -u
+	    tr -d '"' | grep -vxE -e '--(help|version|policy-fd|for-start|shape|package)' | sort -u
 }
 in_help() { # WHAT HELP FILE...: the options of the files are in this help
 	n=$((n + 1))
