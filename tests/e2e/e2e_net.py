@@ -32,13 +32,13 @@ def plain():
 
 @test("audit egress: each connection is one row, with what became of it")
 def outcomes():
-    world.Server("9.8.7.12", 5005, world.hello)
-    got = probe("net allow gone.test.example:5005 plain\n    net allow db.test.example:5005 plain",
-                *[["tcp", name, 5005, "x"] for name in ("gone.test.example", "db.test.example", "no.test.example")])
+    world.Server("9.8.7.12", 5095, world.hello)
+    got = probe("net allow gone.test.example:5095 plain\n    net allow db.test.example:5095 plain",
+                *[["tcp", name, 5095, "x"] for name in ("gone.test.example", "db.test.example", "no.test.example")])
     equal(got[1], [HELLO + "x", "end"])
-    recorded(action="close", name="db.test.example", port=5005)
+    recorded(action="close", name="db.test.example", port=5095)
     r = run([KENNEL, "audit", "egress", "*.test.example", "--json", "--no-header"])
-    rows = [x for x in map(json.loads, r.stdout.splitlines()) if x["port"] == 5005]
+    rows = [x for x in map(json.loads, r.stdout.splitlines()) if x["port"] == 5095]
     (failed,) = [e["reason"] for e in egress(action="close", name="gone.test.example")]
     equal(sorted((x["name"], x["outcome"], x["verdict"]) for x in rows),
           [("db.test.example", "connected", "allow"), ("gone.test.example", failed, "allow")])
