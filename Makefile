@@ -622,7 +622,6 @@ KENNEL = \
 	supervisor/serve/mcp_register.o \
 	supervisor/serve/offers.o \
 	supervisor/serve/parked.o \
-	supervisor/serve/pin_variants.o \
 	supervisor/serve/query_tool.o \
 	supervisor/serve/records.o \
 	supervisor/serve/reply.o \
@@ -639,6 +638,7 @@ KENNEL = \
 	supervisor/serve/turns.o \
 	supervisor/serve/tools/facets.o \
 	supervisor/serve/tools/own_tools.o \
+	supervisor/serve/tools/pin_variants.o \
 	supervisor/serve/tools/search.o \
 	supervisor/serve/tools/secrets_definitions.o \
 	supervisor/serve/tools/settings.o \

@@ -15,7 +15,6 @@ enum mcp_version { /* bits */
 	MCP_2026_07_28 = 16,
 };
 /* The version with this name; 0 if unknown. */
-#define MCP_VERSION_MAX 15 /* bytes of its name */
 enum mcp_version mcp_version_find(const char *, size_t);
 const char *mcp_version_name(enum mcp_version); /* of one version */
 

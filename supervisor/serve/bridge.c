@@ -162,12 +162,10 @@ bridge_waiting(struct hub *h, struct downstream *from, struct downstream *to)
 	size_t left = from->waiting.len; /* 0: there is no memory */
 	int r = 0;
 
-	for (; r == 0 && left > 0; at = newline + 1) {
-		newline = memchr(at, '\n', left);
-		if (newline == NULL)
-			break;
+	while (r == 0 && left > 0 && (newline = memchr(at, '\n', left)) != NULL) {
 		r = rewrite(h, at, (size_t)(newline - at), from, to);
 		left -= (size_t)(newline + 1 - at);
+		at = newline + 1;
 	}
 	if (r == -ENOMEM)
 		h->error = r;

@@ -204,23 +204,6 @@ serves(struct downstream *d)
 		server_store_discovery(s, true);
 }
 
-/* The agent's log level; a server of 2026-07-28 gets it with each request. */
-void
-downstream_level(struct downstream *d)
-{
-	struct hub *h = d->server->hub;
-
-	if (h->log_level[0] == '\0' || !d->logs || d->modern)
-		return;
-	buf_clear(&h->body);
-	if (buf_printf(&h->body,
-		"{\"jsonrpc\":\"2.0\",\"id\":\"S%u\",\"method\":\"logging/setLevel\","
-		"\"params\":{\"level\":\"%s\"}}\n",
-		++d->own_asked, h->log_level) < 0 ||
-	    downstream_send(d, &h->body) == -ENOMEM)
-		h->error = -ENOMEM;
-}
-
 bool
 downstream_lives(struct hub *h, uint32_t ticket)
 {
@@ -324,19 +307,6 @@ has(struct json object, const char *name)
 	       value.type == JSON_IS_OBJECT;
 }
 
-static void
-keep_instructions(struct downstream *d, struct json text)
-{
-	char *out = text.type == JSON_IS_STRING ? malloc(text.len) : NULL;
-
-	free(d->instructions);
-	d->instructions = NULL;
-	if (out != NULL && text_of(text, out, text.len) != NULL)
-		d->instructions = out;
-	else
-		free(out);
-}
-
 /* Our own session answered in the server's place. */
 static bool
 is_ours(const struct json_message *m)
@@ -427,7 +397,7 @@ greeted(struct downstream *d, const struct json_message *m)
 			d->offers |= 1u << i;
 	d->tasks = has(caps, "tasks");
 	d->logs = has(caps, "logging");
-	keep_instructions(d, m->result[RESULT_INSTRUCTIONS]);
+	downstream_instructions(d, m->result[RESULT_INSTRUCTIONS]);
 	if (!d->modern && frame_say(&d->out, initialized, sizeof(initialized) - 1) < 0)
 		s->hub->error = -ENOMEM;
 	/* the session compares definitions with their pins when they are listed */

@@ -46,13 +46,27 @@ pinned_instructions(const struct server *s)
 	for (uint32_t i = 0; text.len == 0 && i < s->sealed->pins.n;) {
 		const struct sealed_pin *pin;
 
-		if (variant_next(s, &i, &pin)->kind == PIN_INSTRUCTIONS && pin != NULL &&
-		    pin->body.len > 0)
+		if (variant_next(&s->policy, s->sealed, s->hub->can, &i, &pin)->kind ==
+			PIN_INSTRUCTIONS &&
+		    pin != NULL && pin->body.len > 0)
 			text = (struct json){
 			    (const uint8_t *)policy_str(&s->policy, pin->body),
 			    pin->body.len, JSON_IS_STRING};
 	}
 	return text;
+}
+
+void
+downstream_instructions(struct downstream *d, struct json text)
+{
+	char *out = text.type == JSON_IS_STRING ? malloc(text.len) : NULL;
+
+	free(d->instructions);
+	d->instructions = NULL;
+	if (out != NULL && text_of(text, out, text.len) != NULL)
+		d->instructions = out;
+	else
+		free(out);
 }
 
 char *

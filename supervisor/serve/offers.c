@@ -214,7 +214,7 @@ offers_pins(struct server *s)
 	int r = 0;
 
 	while (r == 0 && i < s->sealed->pins.n) {
-		any = variant_next(s, &i, &fits);
+		any = variant_next(&s->policy, s->sealed, s->hub->can, &i, &fits);
 		if (any->kind >= PIN_TOOL && any->kind <= PIN_PROMPT)
 			r = take_pin(s, any, fits);
 	}

@@ -23,6 +23,7 @@
 #include "supervisor/serve/offers.h"
 #include "supervisor/serve/serve.h"
 #include "supervisor/serve/tools/facets.h"
+#include "supervisor/serve/tools/pin_variants.h"
 #include "supervisor/serve/tools/settings.h"
 #include "supervisor/status/hub_wire.h"
 
@@ -350,14 +351,6 @@ uint64_t parked_next(const struct hub *);
 bool parked_cancel(struct hub *, struct json id);
 void parked_free(struct hub *);
 
-/* pin_variants.c */
-/* Takes the pin at *at, and moves to the next one of another name or kind: *ret_fits is the
- * variant of it that the agent gets. NULL: none, because the agent lacks capabilities. */
-const struct sealed_pin *variant_next(
-    const struct server *, uint32_t *at, const struct sealed_pin **ret_fits);
-/* Something of it was reviewed for clients with some capability. */
-bool variants_any(const struct server *);
-
 /* servers.c */
 struct server *server_find(struct hub *, const char *name, size_t len);
 /* It is a row whose program may not be started: no policy grants it. */
@@ -403,7 +396,6 @@ void downstream_own(struct downstream *, const struct json_message *);
 /* It did not answer a call in time. */
 void downstream_probe(struct downstream *);
 void downstream_relist(struct downstream *);
-void downstream_level(struct downstream *);
 bool downstream_lives(struct hub *, uint32_t ticket);
 
 /* from_server.c */
@@ -430,6 +422,8 @@ handler on_task, on_tasks, on_listen, agent_progress;
 /* What a server says of its use, for the agent: as reviewed, if it has pins. NULL: nothing,
  * or it differs from its pin. The caller frees it. */
 char *server_instructions(const struct server *);
+/* What this process has answered. */
+void downstream_instructions(struct downstream *, struct json text);
 /* What the agent says of itself, for the servers. */
 void keep_client(struct hub *, struct json capabilities, struct json info);
 /* discovery_tools.c: true: it is one of kennel's own tools, and is answered. */
@@ -563,6 +557,7 @@ const char *tasks_capability(struct hub *);
 void subscribe_note(struct hub *, const struct forward *, const char *asked, bool on);
 bool subscribe_bridge(struct hub *, struct incoming *, struct server *);
 void subscriptions_replay(struct downstream *);
+void downstream_level(struct downstream *);
 bool listen_cancel(struct hub *, struct json id);
 void listens_end(struct hub *);
 void list_changed(struct hub *, enum list_kind);

@@ -15,7 +15,6 @@
  *	from_server.c		a line of a server
  *	server_requests.c	what servers ask of the agent
  *	offers.c		tools, prompts and resources, by name
- *	pin_variants.c		which reviewed variant of them the agent gets
  *	item_index.c		the same, by what the agent calls them
  *	lists.c			pages of them
  *	call.c			requests that are passed on

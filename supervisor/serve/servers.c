@@ -206,7 +206,7 @@ load(struct server *s, const char *policy_name, int fd)
 	}
 	s->reason = REASON_NONE;
 	s->pinned = s->sealed->pins.n > 0;
-	s->varies = variants_any(s);
+	s->varies = variants_any(&s->policy, s->sealed);
 	s->once = policy_oneshot(&s->policy, s->sealed) != ONESHOT_NO;
 	if (s->pinned && (r = offers_pins(s)) == -E2BIG)
 		log_warn(
@@ -254,7 +254,7 @@ on_server(struct hub *h, struct wire_in *in, int fd)
 	const char *name = wire_get_str(in, LAUNCHER_NAME_MAX);
 	const char *policy_name = wire_get_str(in, LAUNCHER_NAME_MAX);
 	uint32_t source = wire_get_u32(in);
-	const char *protocol = wire_get_str(in, MCP_VERSION_MAX);
+	const char *protocol = wire_get_str(in, LAUNCHER_VERSION_MAX);
 	bool enabled = wire_get_u32(in) == 1, per_call = wire_get_u32(in) == 1;
 	uint32_t status = wire_get_u32(in), reason = wire_get_u32(in);
 	const char *why = wire_get_str(in, LAUNCHER_PACKET_MAX);

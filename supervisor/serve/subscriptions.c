@@ -167,6 +167,23 @@ subscribe_at(struct downstream *d, const char *method, const char *uri, size_t l
 		h->error = -ENOMEM;
 }
 
+/* The agent's log level; a server of 2026-07-28 gets it with each request. */
+void
+downstream_level(struct downstream *d)
+{
+	struct hub *h = d->server->hub;
+
+	if (h->log_level[0] == '\0' || !d->logs || d->modern)
+		return;
+	buf_clear(&h->body);
+	if (buf_printf(&h->body,
+		"{\"jsonrpc\":\"2.0\",\"id\":\"S%u\",\"method\":\"logging/setLevel\","
+		"\"params\":{\"level\":\"%s\"}}\n",
+		++d->own_asked, h->log_level) < 0 ||
+	    downstream_send(d, &h->body) == -ENOMEM)
+		h->error = -ENOMEM;
+}
+
 /* A process that has just greeted does not know what an earlier one was told. */
 void
 subscriptions_replay(struct downstream *d)

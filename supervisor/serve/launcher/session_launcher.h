@@ -12,8 +12,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define LAUNCHER_PACKET_MAX 8192
-#define LAUNCHER_NAME_MAX   127
+#define LAUNCHER_PACKET_MAX  8192
+#define LAUNCHER_NAME_MAX    127
+#define LAUNCHER_VERSION_MAX 15 /* bytes of the name of a version of MCP */
 
 enum launcher_message {
 	LAUNCHER_FIND = 2, /* no fields: find every server's policy */

@@ -11,9 +11,9 @@
 
 #include "leash/leash.h"
 #include "supervisor/launch/launch.h"
-#include "supervisor/mcp/methods.h"
 #include "supervisor/registry/reference.h"
 #include "supervisor/registry/registry.h"
+#include "supervisor/serve/launcher/session_launcher.h"
 #include "supervisor/status/hub_wire.h"
 
 #define STARTABLES_MAX 1024
@@ -28,8 +28,8 @@ struct startable {
 	/* The row that defines it in place of a policy; owned. NULL: none. */
 	struct server_row *row;
 	struct args args;
-	char protocol[MCP_VERSION_MAX + 1]; /* as last discovered; "": unknown */
-	bool found;                         /* the policy is in `policy` */
+	char protocol[LAUNCHER_VERSION_MAX + 1]; /* as last discovered; "": unknown */
+	bool found;                              /* the policy is in `policy` */
 	struct policy_found policy;
 	char **argv; /* what its policy grants of the row; NULL: the policy's `run` */
 	int argc;

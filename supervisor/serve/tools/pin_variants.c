@@ -3,11 +3,13 @@
  * way, or not at all, if its client has other capabilities. The agent gets the variant
  * whose capabilities are the largest subset of what the server sees of its own.
  */
+#include "supervisor/serve/tools/pin_variants.h"
+
 #include <string.h>
 
 #include "policy/sealed/policy.h"
 #include "shim/base/array.h"
-#include "supervisor/serve/private.h"
+#include "supervisor/mcp/methods.h"
 
 /* The capabilities of a variant, "roots,sampling": enum sealed_server_flag. False: it names
  * one that kennel does not know, so no agent has it. */
@@ -38,17 +40,18 @@ is_same(const struct policy *p, const struct sealed_pin *a, const struct sealed_
 }
 
 const struct sealed_pin *
-variant_next(const struct server *s, uint32_t *at, const struct sealed_pin **ret_fits)
+variant_next(const struct policy *p, const struct sealed_server *s, uint32_t can,
+    uint32_t *at, const struct sealed_pin **ret_fits)
 {
-	const struct sealed_pin *pin = &s->policy.pin[s->sealed->pins.first];
-	uint32_t can = s->hub->can & s->sealed->flags, first = *at, needs;
+	const struct sealed_pin *pin = &p->pin[s->pins.first];
+	uint32_t first = *at, needs;
 	int most = -1;
 
+	can &= s->flags;
 	*ret_fits = NULL;
 	/* variants of one definition are adjacent */
-	for (; *at < s->sealed->pins.n && is_same(&s->policy, &pin[first], &pin[*at]);
-	     ++*at) {
-		if (!needs_of(policy_str(&s->policy, pin[*at].variant), &needs) ||
+	for (; *at < s->pins.n && is_same(p, &pin[first], &pin[*at]); ++*at) {
+		if (!needs_of(policy_str(p, pin[*at].variant), &needs) ||
 		    (needs & ~can) != 0 || __builtin_popcount(needs) <= most)
 			continue;
 		most = __builtin_popcount(needs);
@@ -58,10 +61,10 @@ variant_next(const struct server *s, uint32_t *at, const struct sealed_pin **ret
 }
 
 bool
-variants_any(const struct server *s)
+variants_any(const struct policy *p, const struct sealed_server *s)
 {
-	for (uint32_t i = 0; i < s->sealed->pins.n; i++)
-		if (s->policy.pin[s->sealed->pins.first + i].variant.len > 0)
+	for (uint32_t i = 0; i < s->pins.n; i++)
+		if (p->pin[s->pins.first + i].variant.len > 0)
 			return true;
 	return false;
 }
