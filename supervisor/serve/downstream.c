@@ -429,7 +429,8 @@ page(struct downstream *d, const struct json_message *m)
 		return;
 	}
 	if (json_get(m->top[TOP_RESULT], "nextCursor", &cursor) == 0 &&
-	    cursor.type == JSON_IS_STRING && ++d->pages < PAGES_MAX)
+	    cursor.type == JSON_IS_STRING && cursor.len > 2 && /* not "" */
+	    ++d->pages < PAGES_MAX)
 		ask_page(d, cursor);
 	else
 		list_next(d);

@@ -204,7 +204,12 @@ on_tasks(struct hub *h, struct incoming *in)
 	if (!call_ready(h, in, false))
 		return;
 	if (in->m.top[TOP_PARAMS].type == JSON_IS_OBJECT &&
-	    json_get(in->m.top[TOP_PARAMS], "cursor", &cursor) == 0) {
+	    json_get(in->m.top[TOP_PARAMS], "cursor", &cursor) == 0 &&
+	    cursor.type == JSON_IS_NULL) {
+		first_page(h, in, &at); /* as without one */
+		return;
+	}
+	if (cursor.type != JSON_IS_NONE) {
 		if (text_of(cursor, text, sizeof(text)) == NULL ||
 		    strncmp(text, h->cursor_tag, n) != 0 ||
 		    (at = strtoul(text + n, &end, 10), *end != '.')) {

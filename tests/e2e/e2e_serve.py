@@ -497,6 +497,28 @@ def task_questions():
         equal(got, {"result": {"action": "accept", "_meta": {"x": 1, related: {"taskId": wanted}}}}, answered)
 
 
+@test("tasks: a log message in the course of a task names it as the agent knows it")
+def task_notices():
+    related = META + "related-task"
+    h = Hub(server("one"))
+    h.said("one.say", message={"method": "notifications/message", "params": {"level": "error", "data": 1, "_meta": {related: {"taskId": "t.1"}}}})
+    equal(h.until("notifications/message")["params"]["_meta"], {related: {"taskId": "one.t.1"}})
+
+
+@test("tasks: a page whose cursor is null or empty is the last of its server; a null cursor of the agent is none")
+def task_pages():
+    caps = {"tools": {}, "tasks": {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}}
+    for last in (None, ""):
+        h = Hub(server("one", capabilities=caps, last_cursor=[last]), server("two", capabilities=caps, last_cursor=[last]))
+        ids = []
+        for s in ("one", "two"):
+            ids.append(h.do(s + ".task", task={})["result"]["task"]["taskId"])
+        first = h.ask("tasks/list", {"cursor": None})["result"]
+        equal([t["taskId"] for t in first["tasks"]], ids[:1], last)
+        second = h.ask("tasks/list", {"cursor": first["nextCursor"]})["result"]
+        equal(([t["taskId"] for t in second["tasks"]], second["nextCursor"]), (ids[1:], last))
+
+
 # ---- what is no valid message ------------------------------------------------------------
 
 @test("unknown methods and invalid lines are answered, and the session goes on")

@@ -17,6 +17,7 @@ config = {
     "refuse": -32601,    # modern: the error of initialize
     "tools": None,       # list; None: a definition of each tool below
     "resources": [], "templates": [], "prompts": [],
+    "last_cursor": None, # [the nextCursor of a last page]
     "page": 0,           # items of a page; 0: all
     "slow": 0,           # seconds before initialize is answered
     "capabilities": None,
@@ -287,6 +288,8 @@ def listing(key, items):
             return result(i, nextCursor=str(at), **{key: []})
         n = config["page"] or len(items()) or 1
         more = {"nextCursor": str(at + n)} if at + n < len(items()) else {}
+        if not more and config["last_cursor"]:
+            more = {"nextCursor": config["last_cursor"][0]}
         if config["modern"]:
             more.update(ttlMs=1000, cacheScope="public")
         result(i, **{key: items()[at:at + n]}, **more)
