@@ -1,7 +1,9 @@
 """kennel serve and what a person approves: a process and a question for each call that needs a secret; the marker of a call."""
 import base64
 import json
+import contextlib
 import os
+import sqlite3
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
@@ -56,6 +58,13 @@ def per_call():
     equal((q["kind"], q["server"], json.loads(q["detail"])["asked"]), ("secret", "one", "at each start"))
     answer("allow")
     equal(outcome(answered(h, rid)), "***", "the call has the secret, and the agent does not")
+
+    def stored():
+        at = [d + "/registry.db" for d, _, files in os.walk(HOME) if "registry.db" in files]
+        with sqlite3.connect(at[0]) if at else contextlib.nullcontext() as db:
+            return db and db.execute("SELECT discovery_status FROM servers WHERE name = 'one'").fetchall() == [("connected",)] \
+                and ("getenv",) in db.execute("SELECT name FROM tools WHERE server = 'one'").fetchall()
+    check(wait_for(stored, LONG) is not None, "what the process for its lists found is stored")
     check(wait_for(lambda: servers() == [], 10) is not None, "a process stays:", servers())
     pids = []
     for _ in range(2):

@@ -350,10 +350,39 @@ annotations(void **state)
 	rig_close(&R);
 }
 
+/* More pins than the table holds would leave some of them unchecked: it is not made. */
+static void
+too_many(void **state)
+{
+	enum { ROOM = 8192 };
+	struct sealed_pin *pin = calloc(ROOM + 1, sizeof(*pin));
+	char *texts = calloc(ROOM + 1, 8);
+	struct policy policy = {
+	    .pin = pin, .strings = texts, .strings_len = (ROOM + 1) * 8};
+	struct sealed_server server = {.pins = {.first = 0, .n = ROOM + 1}};
+	struct pins *pins = NULL;
+
+	assert_non_null(pin);
+	assert_non_null(texts);
+	for (uint32_t i = 0; i <= ROOM; i++) {
+		pin[i].kind = PIN_TOOL;
+		pin[i].name = (struct sealed_ref){i * 8, 5};
+		(void)snprintf(texts + i * 8, 8, "%05u", i);
+	}
+	assert_int_equal(pins_new(&policy, &server, &pins), -E2BIG);
+	assert_null(pins);
+	server.pins.n = ROOM; /* control */
+	assert_int_equal(pins_new(&policy, &server, &pins), 0);
+	pins_free(pins);
+	free(pin);
+	free(texts);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(too_many),
 	    cmocka_unit_test(tools),
 	    cmocka_unit_test(asked_and_changed),
 	    cmocka_unit_test(changed_while_it_waits),

@@ -238,6 +238,25 @@ session(void **test)
 	assert_false(grants_take(&g, PATH, one, 100 * S, &got));
 }
 
+/* A refusal ends all grants of its path, of either kind, and no others. */
+static void
+refused(void **test)
+{
+	const struct secrets_grant others = {.path = "team/github/other"},
+				   lasting = {.path = PATH, .session = true};
+	struct grants g = granted(false);
+	struct secrets_grant got;
+
+	assert_int_equal(grants_add(&g, &lasting, &shown, 100 * S), 0);
+	assert_int_equal(grants_add(&g, &others, &shown, 100 * S), 0);
+	grants_epoch(&g, 8);
+	assert_true(grants_hold(&g, PATH, &shown, 100 * S)); /* control */
+	grants_drop(&g, PATH);
+	assert_false(grants_hold(&g, PATH, &shown, 100 * S));
+	assert_false(grants_take(&g, PATH, one, 100 * S, &got));
+	assert_true(grants_take(&g, others.path, one, 100 * S, &got));
+}
+
 static void
 full(void **test)
 {
@@ -273,6 +292,7 @@ main(void)
 		once, NULL, NULL, NULL},
 	    {"S1-77 S1-88 session: until the vault changes, for policies that were shown",
 		session, NULL, NULL, NULL},
+	    {"a refusal ends all grants of its path", refused, NULL, NULL, NULL},
 	    {"a grant that does not fit is refused", full, NULL, NULL, NULL},
 	};
 
