@@ -31,6 +31,7 @@
 #define NOTE_MS      30000L
 #define LINGER_MS    500 /* from the response to the end of its stream */
 #define RETRY_MS     1000
+#define ANSWERS_MAX  (64u << 20) /* bytes of memory for unfinished answers */
 #define RETRY_MS_MIN 100
 #define RETRY_MS_MAX 60000
 
@@ -147,21 +148,50 @@ exchange_fail(struct exchange *x, const char *fmt, ...)
 
 /* ---- from the server ------------------------------------------------------------ */
 
+static bool
+is_good(const struct exchange *x)
+{
+	return x->head.status >= 200 && x->head.status < 300;
+}
+
+/* A stream that the server keeps open would hold a place for ever. */
+static void
+linger(struct exchange *x)
+{
+	if (x->at_ns == 0)
+		x->at_ns = loop_now() + LINGER_MS * LOOP_MS;
+}
+
+/* Is the memory of all unfinished answers used up? */
+static bool
+is_full(const struct remote *r)
+{
+	size_t i, sum = 0;
+
+	for (i = 0; i < EXCHANGES_MAX; i++) {
+		const struct exchange *x = &r->exchange[i];
+
+		if (x->kind != EXCHANGE_FREE)
+			sum += x->json.cap + x->sse.line.cap + x->sse.data.cap;
+	}
+	return sum > ANSWERS_MAX;
+}
+
 static int
 on_head(void *arg, const char *line, size_t len)
 {
 	struct exchange *x = arg;
 
-	if (response_head_line(&x->head, line, len) == 0)
-		return 0;
-	x->broken = "an invalid or too large head of a response";
-	return -1;
-}
-
-static bool
-is_good(const struct exchange *x)
-{
-	return x->head.status >= 200 && x->head.status < 300;
+	if (response_head_line(&x->head, line, len) < 0) {
+		x->broken = "an invalid or too large head of a response";
+		return -1;
+	}
+	/* the status is all that a note waits for, and a body may never end */
+	if (x->kind == EXCHANGE_NOTE && is_good(x) && !x->answered) {
+		x->answered = true;
+		linger(x);
+	}
+	return 0;
 }
 
 static int
@@ -170,6 +200,8 @@ on_body(void *arg, const char *bytes, size_t len)
 	struct exchange *x = arg;
 	int r = 0;
 
+	if (x->kind == EXCHANGE_NOTE)
+		return 0;
 	if (x->head.body == BODY_EVENTS && is_good(x))
 		r = sse_feed(&x->sse, bytes, len);
 	else if (x->head.body == BODY_JSON && x->kind == EXCHANGE_REQUEST)
@@ -177,9 +209,10 @@ on_body(void *arg, const char *bytes, size_t len)
 	if (r < 0 && x->broken == NULL)
 		x->broken = r == -EMSGSIZE ? "a message of more than 16 MiB"
 					   : "more than the memory of this server holds";
-	/* a stream that the server keeps open would hold a place for ever */
-	if (x->answered && x->at_ns == 0 && !x->message.batch)
-		x->at_ns = loop_now() + LINGER_MS * LOOP_MS;
+	if (x->broken == NULL && !x->answered && is_full(x->remote))
+		x->broken = "more than 64 MiB of unfinished answers";
+	if (x->answered && !x->message.batch)
+		linger(x);
 	return x->broken != NULL ? -1 : 0;
 }
 

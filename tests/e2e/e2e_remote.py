@@ -206,6 +206,28 @@ def endless():
     mcp.close()
 
 
+@test("a server that holds the answers to notifications open holds nothing up")
+def held_notes():
+    mcp = Remote()
+    mcp.hold_notes = True
+    s = session(mcp)
+    equal(s.text("echo", text="at once"), "at once")
+    check(mcp.ended.wait(10), "the answer to a notification is open")
+    mcp.close()
+
+
+@test("unfinished answers side by side have a limit together, and the session goes on")
+def fill():
+    mcp = Remote()
+    s = session(mcp, "    timeout call 60s\n")
+    for rid in range(100, 108):
+        s.send({"jsonrpc": "2.0", "id": rid, "method": "tools/call", "params": {"name": "fill", "arguments": {}}})
+    m = s.message(50)
+    within("64 MiB", m["error"]["message"])
+    equal(s.text("echo", text="after", seconds=30), "after")
+    mcp.close()
+
+
 @test("calls run side by side, and each gets its own answer")
 def parallel():
     mcp = Remote()

@@ -8,7 +8,7 @@ import time
 
 META = "io.modelcontextprotocol/protocolVersion"
 TOOLS = ("echo", "headers", "events", "cut", "resume", "endless", "oversize", "flood_head", "html", "status", "other_host",
-         "moved", "forget", "push", "wrong_id", "held", "empty", "crlf", "twice", "ask", "größe", "large")
+         "moved", "forget", "push", "wrong_id", "held", "empty", "crlf", "twice", "ask", "größe", "large", "fill")
 
 
 MARKED = {"type": "object", "properties": {
@@ -114,8 +114,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.json({"jsonrpc": "2.0", "id": None, "error": {"code": -32001, "message": "no session"}}, 404)
             return
         if "id" not in m or "method" not in m:
-            self.head(202, 0)
             mcp.got.put(m)
+            if mcp.hold_notes:
+                self.tool_endless(None, {}, mcp)
+            else:
+                self.head(202, 0)
             return
         self.answer(m, mcp)
 
@@ -219,6 +222,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
         whole = self.event(text(i, "x" * (a["megabytes"] * 1000000)))
         self.events(*[whole[k:k + (1 << 16)] for k in range(0, len(whole), 1 << 16)])
 
+    def tool_fill(self, i, a, mcp):
+        """A part of an event, and no more of it."""
+        self.head(200, Content_Type="text/event-stream", Transfer_Encoding="chunked")
+        try:
+            for k in range(12):
+                self.chunk(b"x" * (1 << 20))
+            while True:
+                time.sleep(0.05)
+                self.chunk(b"x")
+        except OSError:
+            mcp.ended.set()
+
     def tool_wrong_id(self, i, a, mcp):
         self.json(text("another", "wrong"))
 
@@ -271,6 +286,7 @@ class Remote:
     def __init__(self, tls=None, modern=False, stream=True):
         self.seen, self.sessions, self.later = [], set(), {}
         self.pushed, self.got, self.pushed_n = queue.Queue(), queue.Queue(), 0
+        self.hold_notes = False
         self.ended, self.down, self.modern, self.stream = threading.Event(), 0, modern, stream
         self.http = Server(("127.0.0.1", 0), Handler)
         self.http.mcp = self
