@@ -366,6 +366,14 @@ def cell():
                              ("net example.com:443", "deny"), ("exec /bin/sh", "deny")):
         r = run([KENNEL, "policy", "explain", p, "far"] + request.split())
         within(verdict, r.stdout.decode().splitlines()[0], request)
+    within("a remote server: " + mcp.url(), run([KENNEL, "policy", "show", p]).stdout.decode())
+    within('"remote":"%s"' % mcp.url(), run([KENNEL, "policy", "show", "--json", p]).stdout.decode().replace(": ", ":"))
+    with open(p) as f:
+        text = f.read()
+    other = policy(text.split("{\n")[1].rsplit("\n}")[0].replace("/mcp", "/else"), "far")
+    said = run([KENNEL, "policy", "diff", p, other]).stdout.decode()
+    within("newly allowed: exec: run", said)
+    within(mcp.url(path="/else"), said)
     mcp.close()
 
 
