@@ -125,7 +125,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def answer(self, m, mcp):
         i, method = m["id"], m["method"]
         if method == "tools/list":
-            tools = [{"name": t, "description": t, "inputSchema": MARKED if t == "headers" else {"type": "object"}} for t in TOOLS]
+            tools = [{"name": t, "description": t + mcp.about, "inputSchema": MARKED if t == "headers" else {"type": "object"}} for t in TOOLS]
             self.json({"jsonrpc": "2.0", "id": i, "result": {"tools": tools, "resultType": "complete", "ttlMs": 0,
                                                              "cacheScope": "private"}})
         elif method == "server/discover":
@@ -286,7 +286,7 @@ class Remote:
     def __init__(self, tls=None, modern=False, stream=True):
         self.seen, self.sessions, self.later = [], set(), {}
         self.pushed, self.got, self.pushed_n = queue.Queue(), queue.Queue(), 0
-        self.hold_notes = False
+        self.hold_notes, self.about = False, ""
         self.ended, self.down, self.modern, self.stream = threading.Event(), 0, modern, stream
         self.http = Server(("127.0.0.1", 0), Handler)
         self.http.mcp = self
