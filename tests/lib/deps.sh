@@ -45,6 +45,8 @@ for what in "$@"; do
 	test)
 		library libcmocka-dev cmocka
 		need bubblewrap bwrap
+		need openssl openssl
+		[ -e /etc/ssl/certs/ca-certificates.crt ] || missing="$missing ca-certificates"
 		need busybox-static busybox
 		need clang clang
 		need clang-format clang-format
@@ -80,6 +82,7 @@ for what in "$@"; do
 		need iproute2 ip
 		;;
 	bench)
+		need curl curl
 		need passt pasta
 		need slirp4netns slirp4netns
 		need iproute2 ip
