@@ -160,13 +160,12 @@ plain(struct scan *s, const char *stop, struct config_node *node)
 	size_t end;
 
 	if (peek(s) == -1 || strchr("&*!|>@`%?\"'#,[]{}", peek(s)) != NULL)
-		return config_bad(s->t, s->at, "not understood here");
+		return config_bad(s->t, s->at, "expected a plain or quoted text");
 	for (end = s->at; peek(s) != -1 && strchr(stop, peek(s)) == NULL; s->at++) {
 		int c = peek(s), next = s->at + 1 < s->end ? s->t->bytes[s->at + 1] : -1;
 
 		if (c == ':' && (next == -1 || next == ' ' || next == '\t'))
-			return config_bad(
-			    s->t, s->at, "a mapping is not understood here");
+			return config_bad(s->t, s->at, "unexpected mapping");
 		if ((c == ' ' || c == '\t') && next == '#')
 			break;
 		if (c != ' ' && c != '\t')
