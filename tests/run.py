@@ -101,7 +101,8 @@ class Stage:
             subprocess.run(["cp", "-a", ROOT + "/build/net-node/node_modules", self.path + "/net"], check=True)
         # Beside the modules, where the client's imports are found.
         shutil.copy(ROOT + "/tests/node/client.mjs", self.path)
-        shutil.copy(ROOT + "/docs/man/kennel-policy.5", self.path)
+        for page in ("man/kennel-policy.5", "COOKBOOK.md"):
+            shutil.copy(ROOT + "/docs/" + page, self.path)
         subprocess.run(["chmod", "-R", "a+rX,go-w", self.path], check=True)
 
     def folder(self, job, uid, gid):
