@@ -111,6 +111,8 @@ CALLS = {
     "ripgrep": {"call": ("search", {"pattern": "needle", "path": "{work}"}, "needle"), "needs": "/usr/bin/rg"},
     "sequential-thinking": {"call": ("sequentialthinking", {
         "thought": "one", "nextThoughtNeeded": False, "thoughtNumber": 1, "totalThoughts": 1}, "thoughtNumber")},
+    "slack": {"none": "each tool asks the service",
+              "env": {"SLACK_BOT_TOKEN": "xoxb-not-a-real-token", "SLACK_TEAM_ID": "T0000"}},
     "time": {"call": ("current_time", {"format": "YYYY-MM-DD"}, "20")},
     "tooner": {"call": ("current_time", {}, "20"), "varies": "the order in its schemas"},
 }
