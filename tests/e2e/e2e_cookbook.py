@@ -15,6 +15,8 @@ ROOTS = ("/home/joe", "/srv/mcp")
 
 def recipes():
     """(title, policy) of each block of the page."""
+    if not os.path.exists(PAGE):
+        skip("tests/run.py stages docs/COOKBOOK.md: %s is not here" % PAGE)
     title = None
     found = []
     block = None
