@@ -534,6 +534,7 @@ KENNEL = \
 	supervisor/cli/secret_set.o \
 	supervisor/cli/secret_show.o \
 	supervisor/cli/secret_sources.o \
+	supervisor/cli/secret_ui.o \
 	supervisor/cli/serve.o \
 	supervisor/cli/server.o \
 	supervisor/cli/top.o \

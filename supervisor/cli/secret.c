@@ -31,6 +31,7 @@ static const struct verb {
 	int (*main)(int argc, char **argv); /* NULL: runs in kennel-secret */
 } verbs[] = {
     {"list", secret_list_main},
+    {"ui", secret_ui_main},
     {"show", secret_show_main},
     {"validate", secret_validate_main},
     {"sources", secret_sources_main},

@@ -10,6 +10,7 @@
 
 /* argv[0] is the verb; returns an exit status. */
 int secret_list_main(int argc, char **argv);
+int secret_ui_main(int argc, char **argv);
 int secret_show_main(int argc, char **argv);
 int secret_validate_main(int argc, char **argv);
 int secret_catalog_main(int argc, char **argv);

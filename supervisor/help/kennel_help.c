@@ -268,8 +268,7 @@ static const struct help_verb approve_verbs[] = {
 	.more = "Each has an id, what would be done with which arguments, the line that "
 		"asks,\n"
 		"and the time until it expires."},
-    {"watch", "Approvals", "",
-	"show pending approvals in a live list, and answer them with keys", "",
+    {"watch", "Approvals", "", "answer pending approvals in a live list", "",
 	"kennel approve watch", "",
 	.more = "Enter shows all of an approval; there, o allows it once, s for the "
 		"session, d\n"

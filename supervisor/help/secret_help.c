@@ -40,6 +40,13 @@ static const struct help_verb verbs[] = {
 	.more = "They are in the manifest of the project, .kennel/secrets.kennel, and in "
 		"the\n"
 		"personal index, ~/.config/kennel/secrets.kennel."},
+    {"ui", DECLARED,
+	"[--all] [--internal] [--contains TEXT] [--scope SCOPE] [--status STATUS]\n"
+	"[--project DIR]",
+	"show them on the terminal, with their expiry dates",
+	"--all --internal --contains --scope --status --project", "kennel secret ui", "",
+	.more =
+	    "Enter shows all fields of one. Without a terminal: the lines of `list`."},
     {"show", DECLARED, "[--json] [--all] [--project DIR] PATH",
 	"print what is known about a secret, never its value", "--json --all --project",
 	"kennel secret show team/github/token", "-"},

@@ -192,5 +192,29 @@ def lines():
     p.kill()
 
 
+@test("PEOPLE 6 kennel secret ui shows the inventory by expiry, inert; without a terminal it prints lines", 120)
+def inventory():
+    at = TMP + "/inventory"
+    os.makedirs(at + "/.kennel")
+    with open(at + "/.kennel/secrets.kennel", "w") as f:
+        for path, more in (("team/github/late", "expires 2999-12-31"), ("team/github/none", "approve per-call with passphrase"),
+                           ("team/github/old", "expires 2020-01-31\n    description \"a\u0430\\u202eb\"")):
+            f.write("secret %s {\n    %s\n}\nrequired %s\n" % (path, more, path))
+    w = Screen([KENNEL, "secret", "ui", "--project", at], TERM="vt100")
+    shown = w.until("team/github/none").splitlines()
+    equal([line.split()[-1] for line in shown[2:5]], ["team/github/old", "team/github/late", "team/github/none"])
+    equal(shown[2].split()[:3], ["2020-01-31", "expired", "never"])
+    w.key(b"\r")
+    within("a\\u{430}\\xe2\\x80\\xaeb", w.until("description"))
+    check("\u202e" not in w.raw.decode() and "\u0430" not in w.raw.decode())
+    w.key(b"q\x1bOB\x1bOB\r")
+    within("passphrase", w.until("per-call"))
+    w.key(b"q")
+    end(w)
+    r = run([KENNEL, "secret", "ui", "--project", at])
+    equal((r.returncode, r.stdout), (0, run([KENNEL, "secret", "list", "--project", at]).stdout))
+    within(b"team/github/old", r.stdout)
+
+
 if __name__ == "__main__":
     main()
