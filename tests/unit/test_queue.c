@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "shim/base/array.h"
 #include "supervisor/approve/approve.h"
 
 static struct loop loop;
@@ -269,6 +270,61 @@ once_only(void **state)
 	queue_free(queue);
 }
 
+/* ---- factors ------------------------------------------------------------------ */
+
+static int given; /* what the keeper says */
+
+static int
+factor(void *arg, const uint8_t digest[QUESTION_DIGEST_LEN])
+{
+	assert_ptr_equal(arg, &given);
+	assert_int_equal(digest[0], 7);
+	return given;
+}
+
+static void
+ask_with(enum question_factor with, uint32_t *ret)
+{
+	static char name[] = "q";
+	struct question_text text = {
+	    .kind = QUESTION_TOOL, .factor = with, .digest = {7}};
+
+	assert_int_equal(question_ask(queue, &text, on_answer, name, ret), 0);
+}
+
+/* A yes counts only with its factor; it is for one use, and a no needs none. */
+static void
+factors(void **state)
+{
+	static const struct {
+		int given, is;
+	} rows[] = {
+	    {0, -ENOKEY}, {-ENOENT, -ENOKEY}, {-ETIMEDOUT, -EAGAIN}, {2, -ENOKEY}};
+	uint32_t n;
+
+	(void)state;
+	begin(60000);
+	ask_with(QUESTION_PASSPHRASE, &n);
+	assert_int_equal(answer(n, 7, ANSWER_ONCE), -ENOKEY); /* no one to ask */
+	queue_on_factor(queue, factor, &given);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		given = rows[i].given;
+		assert_int_equal(answer(n, 7, ANSWER_ONCE), rows[i].is);
+		assert_int_equal(answer(n, 7, ANSWER_SESSION), rows[i].is);
+	}
+	assert_string_equal(said, "");
+	given = 1;
+	assert_int_equal(answer(n, 7, ANSWER_SESSION), 0);
+	ask_with(QUESTION_PASSPHRASE, &n); /* the session did not count */
+	given = 0;
+	assert_int_equal(answer(n, 7, ANSWER_DENY), 0);
+	ask_with(QUESTION_KEY, &n);
+	given = 1;
+	assert_int_equal(answer(n, 7, ANSWER_ONCE), -ENOKEY); /* the keeper knows none */
+	queue_free(queue);
+	assert_string_equal(said, "q1:once:42 q2:deny:42 ");
+}
+
 int
 main(void)
 {
@@ -283,6 +339,7 @@ main(void)
 	    cmocka_unit_test(extended),
 	    cmocka_unit_test(full),
 	    cmocka_unit_test(once_only),
+	    cmocka_unit_test(factors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
