@@ -86,6 +86,7 @@ POLICY_READ = \
 	policy/sealed/check_rules.o \
 	policy/sealed/condition.o \
 	policy/sealed/fields.o \
+	policy/sealed/filters/default_filters.o \
 	policy/sealed/json_reader.o \
 	policy/sealed/load.o \
 	policy/sealed/match.o \
@@ -884,7 +885,7 @@ LESS_dial	 = -memfd_create -landlock_create_ruleset -landlock_add_rule \
 LESS_leash	 = -memfd_create -socketpair -landlock_create_ruleset -landlock_add_rule \
 	   -landlock_restrict_self -seccomp -prctl -setrlimit -prlimit64 -fstatfs -getcwd
 
-$B/gen/stamp: $(CONFINED:%=$B/gen/%_syscalls.h)
+$B/gen/stamp: $(CONFINED:%=$B/gen/%_syscalls.h) $B/gen/default_filters.h
 	@touch $@
 define gen_rule
 $B/gen/$(1)_syscalls.h: shim/base/collect.sh $$(wildcard $$(SOURCES_$(1)))
@@ -893,6 +894,37 @@ $B/gen/$(1)_syscalls.h: shim/base/collect.sh $$(wildcard $$(SOURCES_$(1)))
 	@cmp -s $$@.new $$@ && rm -f $$@.new && touch $$@ || mv -f $$@.new $$@
 endef
 $(foreach p,$(CONFINED),$(eval $(call gen_rule,$p)))
+
+# ---- what is generated: the default filters ----------------------------------
+# By a program that runs here, whatever the others are compiled for: HOSTCC compiles
+# it, and HOSTLIBS are this machine's.
+
+HOSTCC	?= $(CC)
+HOSTLIBS ?= $(call PKG_LIBS,libseccomp libsodium)
+HOST_FILTERS = \
+	$(filter-out %/default_filters.o,$(POLICY_READ)) \
+	policy/compile/seccomp.o \
+	policy/compile/seccomp_prologue.o \
+	policy/compile/seccomp_rows.o \
+	policy/compile/source_list.o \
+	policy/compile/syscall_list.o \
+	policy/compile/write_index.o \
+	policy/compile/write_sealed.o \
+	policy/filters/generate_filters.o \
+	shim/base/buf.o \
+	shim/base/fd.o \
+	shim/base/slurp.o
+
+$B/host/%.o: %.c
+	@mkdir -p $(@D)
+	$Q$(HOSTCC) -D_GNU_SOURCE -I. -std=gnu11 -O1 $(WARN) -MMD -MP -c -o $@ $<
+$B/host/generate_filters: $(addprefix $B/host/,$(HOST_FILTERS))
+	$Q$(HOSTCC) -o $@ $^ $(HOSTLIBS)
+$B/gen/default_filters.h: $B/host/generate_filters
+	@mkdir -p $(@D)
+	@$(SAY) "  GEN     $@"
+	$Q$< > $@.new
+	@cmp -s $@.new $@ && rm -f $@.new && touch $@ || mv -f $@.new $@
 
 # ---- unit tests -------------------------------------------------------------
 # tests/unit/test_X.c is linked with UNIT_X and nothing else: what a room needs
@@ -1219,6 +1251,7 @@ UNIT_seccomp = \
 	policy/compile/seccomp_rows.o \
 	policy/compile/syscall_list.o
 UNIT_agree	= $(UNIT_seccomp)
+UNIT_default_filter	= $(UNIT_seccomp)
 SCRUB = \
 	$(UNIT_vault) \
 	leash/scrub/credentials.o \
@@ -1270,6 +1303,7 @@ UNITS = \
 	check_rules \
 	client_config \
 	condition \
+	default_filter \
 	diff \
 	dump \
 	egress \
@@ -1877,4 +1911,4 @@ uninstall:
 .PHONY: install uninstall
 
 # Not all of build/: a package from npm may have a .d of another kind.
--include $(shell find $(OBJ) $B/san -name '*.d' 2>/dev/null)
+-include $(shell find $(OBJ) $B/san $B/host -name '*.d' 2>/dev/null)

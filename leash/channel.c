@@ -144,7 +144,7 @@ dispatch_launch(struct leash *l)
 	}
 	r = loaded;
 	if (r < 0) {
-		dispatch_refuse(l, LOG_EXIT_FAILED, why);
+		dispatch_refuse(l, r == -ESTALE ? 78 : LOG_EXIT_FAILED, why);
 		return r;
 	}
 	l->server = policy_server(&l->policy, name);

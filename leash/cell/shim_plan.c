@@ -104,11 +104,13 @@ cell_plan(const struct cell_order *o, const char *path, const char *const *argv,
     size_t argc, struct wire_out *out)
 {
 	const struct sealed_filter *f = cell_filter(o);
+	const struct policy *tables;
 	struct cell_landlock l;
 	uint32_t rules;
 
 	if (f == NULL)
 		return -ENOEXEC;
+	tables = policy_filter_tables(o->policy, &f);
 	cell_landlock_probe(&l);
 	rules = put_rules(o, l.handled_fs, NULL);
 	if (rules > SHIM_RULES_MAX || argc > SHIM_ARGS_MAX)
@@ -119,7 +121,7 @@ cell_plan(const struct cell_order *o, const char *path, const char *const *argv,
 	wire_put_u64(out, l.scoped);
 	wire_put_u32(out, rules);
 	put_rules(o, l.handled_fs, out);
-	wire_put_bytes(out, o->policy->insn + f->insns.first,
+	wire_put_bytes(out, tables->insn + f->insns.first,
 	    (size_t)f->insns.n * sizeof(struct sealed_insn));
 	wire_put_str(out, policy_str(o->policy, o->server->cwd));
 	wire_put_str(out, path);

@@ -10,6 +10,7 @@
 #include <linux/audit.h>
 
 #include "policy/compile/seccomp_rows.h"
+#include "policy/sealed/load.h"
 #include "shim/base/array.h"
 
 #define LINES_MAX (64u << 10) /* bytes of one server's `syscalls` lines */
@@ -117,126 +118,20 @@ lines_key(struct sealer *s, struct sealed_range calls, struct buf *out)
 	return r == 0 ? buf_putc(out, 0) : r;
 }
 
-/* ---- cache --------------------------------------------------------------- */
+/* ---- the filters of one server ------------------------------------------ */
 
-/*
- * The filters of servers without `syscalls` lines, as built for the first
- * sealer of this process: each file of `compile` has its own sealer.
- */
-#define KEPT_MAX 2
-static struct kept {
+/* Names each default filter by its digest. */
+static void
+name_defaults(struct sealer *s, struct sealed_range *all)
+{
 	struct sealed_filter row;
-	struct sealed_insn *insn;
-	struct sealed_syscall *call;
-	char **name; /* of each call */
-	struct sealed_compare *compare;
-	uint32_t compare_n;
-} kept[KEPT_MAX];
-static uint32_t kept_n;
 
-static void *
-rows_copy(struct sealer *s, enum sealed_kind kind, struct sealed_range r, size_t size)
-{
-	char *out = calloc((size_t)r.n + 1, size);
-	const void *row;
-	uint32_t i;
-
-	for (i = 0; out != NULL && i < r.n; i++)
-		if ((row = sealer_at(s, kind, r.first + i)) != NULL)
-			memcpy(out + i * size, row, size);
-	return out;
-}
-
-static void
-keep_free(struct kept *k)
-{
-	uint32_t i;
-
-	for (i = 0; k->name != NULL && i < k->row.syscalls.n; i++)
-		free(k->name[i]);
-	free(k->name);
-	free(k->insn);
-	free(k->call);
-	free(k->compare);
-}
-
-/* Without memory nothing is cached, which does no harm. */
-static bool
-keep_one(struct sealer *s, uint32_t filter, struct kept *ret)
-{
-	const struct sealed_filter *row = sealer_at(s, SEALED_FILTERS, filter);
-	struct sealed_range compares;
-	struct kept k = {.insn = NULL};
-	bool good = row != NULL && row->syscalls.n > 0;
-	uint32_t i;
-
-	if (!good)
-		return false;
-	k.row = *row;
-	k.insn = rows_copy(s, SEALED_INSNS, k.row.insns, sizeof(*k.insn));
-	k.call = rows_copy(s, SEALED_SYSCALLS, k.row.syscalls, sizeof(*k.call));
-	k.name = calloc(k.row.syscalls.n, sizeof(*k.name));
-	good = k.insn != NULL && k.call != NULL && k.name != NULL;
-	for (i = 0; good && i < k.row.syscalls.n; i++) {
-		k.name[i] = strdup(sealer_text(s, k.call[i].name));
-		good = k.name[i] != NULL;
+	for (; all->n < default_filters.row_n[SEALED_FILTERS]; all->n++) {
+		row = default_filters.filter[all->n];
+		row.insns = (struct sealed_range){sealer_rows(s, SEALED_INSNS), 0};
+		row.syscalls = (struct sealed_range){sealer_rows(s, SEALED_SYSCALLS), 0};
+		(void)sealer_row(s, SEALED_FILTERS, &row, sizeof(row));
 	}
-	if (good) {
-		compares.first = k.call[0].compares.first;
-		compares.n = k.call[i - 1].compares.first + k.call[i - 1].compares.n -
-			     compares.first;
-		k.compare_n = compares.n;
-		k.compare = rows_copy(s, SEALED_COMPARES, compares, sizeof(*k.compare));
-		good = k.compare != NULL;
-	}
-	if (good)
-		*ret = k;
-	else
-		keep_free(&k);
-	return good;
-}
-
-static void
-keep(struct sealer *s, struct sealed_range filters)
-{
-	struct kept now[KEPT_MAX];
-	uint32_t n;
-
-	if (kept_n > 0 || filters.n != KEPT_MAX)
-		return;
-	for (n = 0; n < KEPT_MAX && keep_one(s, filters.first + n, &now[n]); n++)
-		;
-	if (n == KEPT_MAX) {
-		memcpy(kept, now, sizeof(kept));
-		kept_n = n;
-		return;
-	}
-	while (n > 0)
-		keep_free(&now[--n]);
-}
-
-/* Appends the same rows to this sealer's tables. */
-static void
-put_again(struct sealer *s, const struct kept *k)
-{
-	struct sealed_filter row = k->row;
-	struct sealed_syscall call;
-	uint32_t i, base = sealer_rows(s, SEALED_COMPARES);
-
-	row.insns.first = sealer_rows(s, SEALED_INSNS);
-	row.syscalls.first = sealer_rows(s, SEALED_SYSCALLS);
-	for (i = 0; i < k->compare_n; i++)
-		(void)sealer_row(
-		    s, SEALED_COMPARES, &k->compare[i], sizeof(k->compare[i]));
-	for (i = 0; i < row.syscalls.n; i++) {
-		call = k->call[i];
-		call.name = sealer_str(s, k->name[i], strlen(k->name[i]));
-		call.compares.first += base - k->call[0].compares.first;
-		(void)sealer_row(s, SEALED_SYSCALLS, &call, sizeof(call));
-	}
-	for (i = 0; i < row.insns.n; i++)
-		(void)sealer_row(s, SEALED_INSNS, &k->insn[i], sizeof(k->insn[i]));
-	(void)sealer_row(s, SEALED_FILTERS, &row, sizeof(row));
 }
 
 int
@@ -252,14 +147,11 @@ filters_build(struct sealer *s, struct sealed_range calls, struct sealed_range *
 	if ((r = lines_key(s, calls, &key)) < 0 ||
 	    sealer_recall(s, (const char *)key.data, ret))
 		goto out;
-	if (calls.n == 0 && kept_n > 0)
-		for (; all.n < kept_n; all.n++)
-			put_again(s, &kept[all.n]);
+	if (calls.n == 0)
+		name_defaults(s, &all);
 	else
 		for (i = 0; i < ARRAY_LEN(arch) && r == 0; i++, all.n++)
 			r = filter_build(s, arch[i], calls, &one);
-	if (r == 0 && calls.n == 0)
-		keep(s, all);
 	if (r == 0)
 		r = sealer_remember(s, (const char *)key.data, all);
 	if (r == 0)

@@ -45,7 +45,8 @@ int decoded_seal(
 int filter_build(struct sealer *, uint32_t audit_arch, struct sealed_range calls,
     struct sealed_range *ret);
 /*
- * seccomp_rows.c: filters for every architecture; equal lines share their rows.
+ * seccomp_rows.c: filters for every architecture.  Equal lines share their rows; no
+ * lines: the default filters, by name.
  */
 int filters_build(struct sealer *, struct sealed_range calls, struct sealed_range *ret);
 

@@ -285,13 +285,14 @@ read_filter(const struct policy *p, const struct sealed_filter *k, struct pairs 
 	const struct sealed_syscall *c;
 	const struct sealed_compare *m;
 	const char *arch = policy_arch_name(k->arch);
+	const struct policy *t = policy_filter_tables(p, &k);
 	char name[160], *value;
 	size_t len;
 	uint32_t i, n;
 	FILE *f;
 
 	for (i = 0; i < k->syscalls.n; i++) {
-		c = &p->syscall[k->syscalls.first + i];
+		c = &t->syscall[k->syscalls.first + i];
 		value = NULL;
 		f = open_memstream(&value, &len);
 		if (f == NULL) {
@@ -300,14 +301,14 @@ read_filter(const struct policy *p, const struct sealed_filter *k, struct pairs 
 		}
 		(void)fprintf(f, "action %x", c->action);
 		for (n = 0; n < c->compares.n; n++) {
-			m = &p->compare[c->compares.first + n];
+			m = &t->compare[c->compares.first + n];
 			(void)fprintf(f, " if argument %u & %" PRIx64 " op %u %" PRIx64,
 			    m->arg, m->mask, m->op, m->value);
 		}
 		if (fclose(f) != 0)
 			l->failed = true;
 		(void)snprintf(name, sizeof(name), "%s %s #%u.%u", arch,
-		    policy_str(p, c->name), c->nr, c->compares.n);
+		    policy_str(t, c->name), c->nr, c->compares.n);
 		add(l, name, strlen(name), value, c->action);
 	}
 }

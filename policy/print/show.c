@@ -329,6 +329,7 @@ static void
 show_requires(const struct policy *p, const struct sealed_server *s, FILE *f)
 {
 	const struct sealed_require *q;
+	const struct sealed_filter *filter;
 	uint32_t i;
 
 	for (i = 0; i < s->requires.n; i++) {
@@ -339,10 +340,12 @@ show_requires(const struct policy *p, const struct sealed_server *s, FILE *f)
 		put_at(p, q->at, f);
 		(void)fputc('\n', f);
 	}
-	for (i = 0; i < s->filters.n; i++)
+	for (i = 0; i < s->filters.n; i++) {
+		filter = &p->filter[s->filters.first + i];
+		(void)policy_filter_tables(p, &filter); /* the row is enough here */
 		(void)fprintf(f, "  seccomp BPF for %s: %u instructions\n",
-		    policy_arch_name(p->filter[s->filters.first + i].arch),
-		    p->filter[s->filters.first + i].insns.n);
+		    policy_arch_name(filter->arch), filter->insns.n);
+	}
 }
 
 static void

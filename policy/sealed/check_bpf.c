@@ -6,8 +6,11 @@
  * RET, so every path ends in one.  Every RET has one of the actions that we
  * use.  Nothing is decided before the architecture (and on x86-64 the x32 bit)
  * is checked.
+ *
+ * Also which filter a row names instead.
  */
 #include <stddef.h>
+#include <string.h>
 
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -141,4 +144,38 @@ guard_holds(const struct sealed_insn *insn, uint32_t n, uint32_t arch)
 		return true;
 	return x < n && insn[x].code == (BPF_JMP | BPF_JEQ | BPF_K) &&
 	       insn[x].k == UINT32_MAX && kills(insn, n, x + 1 + insn[x].jf);
+}
+
+/* ---- default filters -------------------------------------------------------- */
+
+bool
+filter_is_named(const struct sealed_filter *f)
+{
+	static const uint8_t none[sizeof(f->sha256)];
+
+	return memcmp(f->sha256, none, sizeof(none)) != 0;
+}
+
+const struct sealed_filter *
+default_filter_find(const struct sealed_filter *f)
+{
+	const struct sealed_filter *d = default_filters.filter;
+	uint32_t i;
+
+	for (i = 0; i < default_filters.row_n[SEALED_FILTERS]; i++)
+		if (d[i].arch == f->arch &&
+		    memcmp(d[i].sha256, f->sha256, sizeof(f->sha256)) == 0)
+			return &d[i];
+	return NULL;
+}
+
+const struct policy *
+policy_filter_tables(const struct policy *p, const struct sealed_filter **f)
+{
+	const struct sealed_filter *named;
+
+	if (!filter_is_named(*f) || (named = default_filter_find(*f)) == NULL)
+		return p; /* of a loaded policy, each name is known */
+	*f = named;
+	return &default_filters;
 }

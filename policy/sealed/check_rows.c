@@ -9,6 +9,7 @@
  * server.  So each row is checked once, whatever the file contains.  (Filters
  * are shared by design and have their own limit.)
  */
+#include <errno.h>
 #include <string.h>
 
 #include "policy/sealed/load.h"
@@ -18,6 +19,7 @@
 static int servers(struct load *);
 static int server_rows(struct load *, const struct sealed_server *);
 static int filters(struct load *);
+static int filter_check(struct load *, const struct sealed_filter *);
 static int row_order(const struct load *, uint32_t kind, uint32_t row);
 
 /* The address of the rows of this kind. */
@@ -286,10 +288,34 @@ filters(struct load *l)
 			if ((r = row_check(l, kinds[k], i)) < 0)
 				return r;
 	for (uint32_t i = 0; i < l->p.row_n[SEALED_FILTERS]; i++)
-		if ((r = load_bpf(l, &l->p.filter[i])) < 0 ||
-		    (!l->replay_later && (r = load_replay(l, &l->p.filter[i])) < 0))
+		if ((r = filter_check(l, &l->p.filter[i])) < 0)
 			return r;
 	return 0;
+}
+
+/*
+ * A program of its own, or the name of a default filter and nothing else: a file
+ * cannot carry another program under that name.
+ */
+static int
+filter_check(struct load *l, const struct sealed_filter *f)
+{
+	int r;
+
+	if (!filter_is_named(f)) {
+		if ((r = load_bpf(l, f)) < 0 || l->replay_later)
+			return r;
+		return load_replay(l, f);
+	}
+	if (f->insns.n != 0 || f->syscalls.n != 0)
+		return load_refuse(
+		    l, "filter %08x: has rows and names a default filter", f->arch);
+	if (default_filter_find(f) != NULL)
+		return 0;
+	(void)load_refuse(l,
+	    "it names the system call filter of another version of kennel: compile again "
+	    "with this version");
+	return -ESTALE;
 }
 
 /* The server rows, and that their parts of each table follow each other. */

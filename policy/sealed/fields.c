@@ -154,6 +154,7 @@ const struct sealed_field sealed_fields[] = {
 #define F(member, is, lo, hi) FIELD(SEALED_FILTERS, filter, member, is, lo, hi)
     F(insns, FIELD_RANGE, SEALED_INSNS, SEALED_INSNS_MAX),
     F(syscalls, FIELD_RANGE, SEALED_SYSCALLS, SEALED_SYSCALLS_MAX),
+    F(sha256, FIELD_BYTES, 32, 0),
     F(arch, FIELD_NUMBER, 0, ANY),
     F(reserved, FIELD_NUMBER, 0, 0),
 #undef F

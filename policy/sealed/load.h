@@ -57,6 +57,17 @@ extern load_rule_fn *const load_rules[SEALED_KIND_END];
 int load_plan(struct load *, const struct sealed_server *, uint32_t row);
 /* check_bpf.c: one finished program. */
 int load_bpf(struct load *, const struct sealed_filter *);
+/*
+ * The filters of every policy without `syscalls` lines: only the tables that a
+ * filter needs (filter, insn, syscall, compare, strings).  policy/filters generates
+ * them when kennel is built, and proves there what load_bpf and load_replay prove of
+ * a file's filter.
+ */
+extern const struct policy default_filters;
+/* check_bpf.c: does this row name one, instead of having rows of its own? */
+bool filter_is_named(const struct sealed_filter *);
+/* The one with this row's architecture and digest; NULL: none. */
+const struct sealed_filter *default_filter_find(const struct sealed_filter *);
 /* simulate_bpf.c: a well-formed program does what its rows require. */
 int load_replay(struct load *, const struct sealed_filter *);
 /* The program's verdict, from instruction pc on; adds to *steps. */

@@ -64,15 +64,16 @@ struct policy {
 /*
  * Loads from a descriptor whose file can no longer change: a memfd sealed
  * against writing, growing and shrinking (policy_seal_fd makes one; any other
- * is -EPERM). Returns 0; -EBADMSG for a file that breaks a rule, with one line
- * of reason in why[why_cap]; -EFBIG; -ENOMEM. *ret is untouched on failure.
+ * is -EPERM). Returns 0; -EBADMSG for a file that breaks a rule, and -ESTALE for
+ * one that another version of kennel compiled, both with one line of reason in
+ * why[why_cap]; -EFBIG; -ENOMEM. *ret is untouched on failure.
  */
 int policy_load(int fd, struct policy *ret, char *why, size_t why_cap);
 /*
  * The rest of policy_load, for a process that will install this filter:
  * simulates that the filter does what its rows require.  Takes about a
- * millisecond, which fits into a start while the cell is created.  0; -EBADMSG
- * with why; -ENOMEM.
+ * millisecond, which fits into a start while the cell is created; nothing for a
+ * default filter, which the build has simulated.  0; -EBADMSG with why; -ENOMEM.
  */
 int policy_replay(
     const struct policy *, const struct sealed_filter *, char *why, size_t why_cap);
@@ -83,6 +84,13 @@ int policy_replay(
 int policy_load_bytes(
     const uint8_t *, size_t, struct policy *ret, char *why, size_t why_cap);
 void policy_unload(struct policy *);
+/*
+ * The tables with the program and the verdicts of a filter of this loaded policy:
+ * the policy's own, or those of the default filter that *f names.  Then *f becomes
+ * that filter.
+ */
+const struct policy *policy_filter_tables(
+    const struct policy *, const struct sealed_filter **f);
 
 /* SHA-256, for the digests in events.  A leash gets it only through policy/. */
 void policy_digest(const void *, size_t, uint8_t ret[32]);

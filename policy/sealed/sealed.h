@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #define SEALED_MAGIC   "KNLSEAL\n" /* eight bytes, no NUL */
-#define SEALED_VERSION 4
+#define SEALED_VERSION 5
 #define SEALED_ALIGN   8
 #define SEALED_DIGEST  32          /* bytes at the end of the body */
 #define SEALED_LEN_MAX (64u << 20) /* a larger file is refused */
@@ -525,9 +525,14 @@ struct sealed_require {
 	uint32_t value; /* LANDLOCK: the lowest ABI */
 };
 
-struct sealed_filter { /* a finished BPF program, and its required verdicts */
+/*
+ * A finished BPF program and its required verdicts; or the digest of a default
+ * filter, and no rows (load.h).
+ */
+struct sealed_filter {
 	struct sealed_range insns;
 	struct sealed_range syscalls; /* a missing number: ENOSYS */
+	uint8_t sha256[32];           /* of the default filter's INSNS; else 0 */
 	uint32_t arch;                /* AUDIT_ARCH_* of linux/audit.h */
 	uint32_t reserved;
 };

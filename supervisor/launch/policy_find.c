@@ -379,8 +379,8 @@ take(struct search *s, int fd, struct policy_found *ret)
 		return failed(s, EXIT_CONFIG, "%s", why);
 	r = policy_load(fd, &ret->policy, why, sizeof(why));
 	if (r < 0)
-		return failed(s, EXIT_INPUT, "invalid sealed policy: %s",
-		    why[0] != '\0' ? why : strerror(-r));
+		return failed(s, r == -ESTALE ? EXIT_CONFIG : EXIT_INPUT,
+		    "invalid sealed policy: %s", why[0] != '\0' ? why : strerror(-r));
 	ret->server = policy_server(&ret->policy, s->name);
 	if (ret->server == NULL) {
 		policy_unload(&ret->policy);

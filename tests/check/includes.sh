@@ -19,6 +19,7 @@ judge() {
 	function direction() {
 		if (what ~ /^(leash|egress|dial|kennel|recorder|verify|ship|keeper|secret)_syscalls\.h$/)
 			return 1
+		if (what == "default_filters.h") return file == "policy/sealed/filters/default_filters.c"
 		if (file ~ /^shim\/base\//) return what ~ /^shim\/base\//
 		if (file ~ /^shim\/host\//) return what ~ /^shim\/(base|host)\//
 		if (file ~ /^shim\//) return what ~ /^shim\// && what !~ /^shim\/host\//

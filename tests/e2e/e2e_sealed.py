@@ -1,4 +1,5 @@
 """A sealed file whose bits flipped is refused, and a refused kennel exec says by which line."""
+import hashlib
 import json
 import os
 import random
@@ -50,6 +51,39 @@ def flipped():
             f.write(data)
         r = run([KENNEL, "policy", "show", path])
         check(r.returncode != 0, "a flipped bit is shown as a policy")
+
+
+@test("a sealed file that names the filter of another version is refused with 78; one that carries its filter is not")
+def other_filter():
+    def own_filters(data):
+        """Where the rows of FILTERS begin."""
+        kind, count, offset, length = struct.unpack_from("<IIQQ", data, 32 + 12 * 24)
+        equal((kind, count, length), (13, 2, 112))
+        return offset
+    good = bytearray(reads(sealed("named", ATTACK)))
+    at = own_filters(good)
+    check(len(good) < 8192, "the file carries its filters: %d bytes" % len(good))
+    body = struct.unpack_from("<Q", good, 16)[0]
+
+    def signed(data):
+        data[body - 32:body] = hashlib.sha256(data[:body - 32]).digest()
+        return bytes(data)
+    show, ran = loads(signed(bytearray(good)), "same")
+    equal((show.returncode, ran.stdout), (0, b"ran\n"), "control: %s %s" % (show.stderr, ran.stderr))
+    other = bytearray(good)
+    other[at + 16] ^= 1
+    show, ran = loads(signed(other), "other")
+    equal((ran.returncode, ran.stdout), (78, b""), ran.stderr)
+    within(b"compile again with this version", ran.stderr)
+    check(show.returncode != 0, "it is shown as a policy")
+    none = bytearray(good)
+    none[at + 16:at + 48] = bytes(32)
+    show, ran = loads(signed(none), "none")
+    equal((show.returncode, ran.returncode, ran.stdout), (65, 65, b""), ran.stderr)
+    own = reads(sealed("own", ATTACK + "    syscalls deny getcpu\n"))
+    equal(own[own_filters(own) + 16:own_filters(own) + 48], bytes(32))
+    show, ran = loads(own, "own")
+    equal((show.returncode, ran.stdout), (0, b"ran\n"), ran.stderr)
 
 
 def last_refused(env):

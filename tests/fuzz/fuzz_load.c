@@ -90,8 +90,13 @@ see_server(const struct policy *p, const struct sealed_server *s)
 		see(p, p->env[s->envs.first + i].value);
 	for (i = 0; i < s->secrets.n; i++)
 		see_args(p, p->secret[s->secrets.first + i].args);
-	for (i = 0; i < s->filters.n; i++)
-		sink += p->insn[p->filter[s->filters.first + i].insns.first].k;
+	for (i = 0; i < s->filters.n; i++) {
+		const struct sealed_filter *f = &p->filter[s->filters.first + i];
+		const struct policy *t = policy_filter_tables(p, &f);
+
+		sink += t->insn[f->insns.first + f->insns.n - 1].k;
+		sink += t->syscall[f->syscalls.first + f->syscalls.n - 1].nr;
+	}
 	sink += ask_gate(p, s, GATE_TOOL, "read_x", 6).verdict;
 	sink += policy_limit(p, s, LIMIT_MEMORY);
 }
