@@ -199,6 +199,7 @@ void greet_free(struct relay *, struct conn *);
 /* splice.c: 0; -EAGAIN: more to do than this turn allows; else the end */
 int flow_move(struct relay *, struct conn *, int from);
 void flow_free(struct relay *, struct conn *);
+/* The pool of pipes; without kennel-dial none, because nothing is ever connected. */
 int flow_pipes(struct relay *);
 
 /* resolver.c */

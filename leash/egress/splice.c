@@ -19,10 +19,14 @@
 int
 flow_pipes(struct relay *r)
 {
-	for (size_t i = 0; i < PIPES_MAX; i++)
+	for (size_t i = 0; i < PIPES_MAX; i++) {
+		r->pipe[i][0] = r->pipe[i][1] = -1;
+		/* Without a granted host there is no connection: none is free. */
+		r->pipe_used[i] = r->dial < 0;
 		/* early: pipe2 */
-		if (pipe2(r->pipe[i], O_CLOEXEC | O_NONBLOCK) < 0)
+		if (r->dial >= 0 && pipe2(r->pipe[i], O_CLOEXEC | O_NONBLOCK) < 0)
 			return -errno;
+	}
 	return 0;
 }
 

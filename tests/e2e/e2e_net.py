@@ -439,6 +439,24 @@ def relay_dies():
     s.close()
 
 
+@test("a relay has its pool of pipes only where a `net` line allows: pipes count against the user's limit")
+def pipes():
+    if os.geteuid() != 0:
+        skip("only root may look into a process that forbids dumps")
+
+    def held(more):
+        a = kennel_run(toy_policy(more))
+        a.initialize()
+        pid, = [p for p, comm in descendants(os.getpid()).items() if comm == "kennel-egress"]
+        links = [os.readlink("/proc/%d/fd/%s" % (pid, n)) for n in os.listdir("/proc/%d/fd" % pid)]
+        a.close()
+        check(wait_for(lambda: pid not in descendants(os.getpid()), 5) is not None, "a relay stays")
+        return sum(link.startswith("pipe:") for link in links)
+    base = held("    net deny db.test.example:5003 plain")
+    check(base <= 2, "a relay without connections holds %d ends of pipes" % base)  # standard error may be one
+    equal(held("    net allow db.test.example:5003 plain"), base + 128)
+
+
 @test("starttls of another kind than postgres refuses to start, and says what to do")
 def starttls():
     r = kexec(base() + "net allow mail.test.example:143 starttls imap", [PYTHON, PROBE])
