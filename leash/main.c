@@ -281,8 +281,10 @@ main(void)
 	struct leash *l = &leash;
 	int status = LOG_EXIT_FAILED, r;
 
-	/* Map large tables, so that untouched pages are never allocated. */
+	/* Map large tables, so that untouched pages are never allocated.  The heap must
+	 * keep no room for one: calloc would use that, and clear it. */
 	(void)mallopt(M_MMAP_THRESHOLD, TABLE_BYTES_MIN); /* else: more memory */
+	(void)mallopt(M_TOP_PAD, TABLE_BYTES_MIN / 2);    /* the same */
 	log_open("kennel-leash", getenv("KENNEL_DEBUG") != NULL ? LOG_DEBUG : LOG_INFO);
 	if (confine_core() < 0)
 		die("unable to forbid dumps");

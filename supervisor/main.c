@@ -77,8 +77,10 @@ main(int argc, char **argv)
 	if (strcmp(verb, "secret") != 0)
 		(void)syscall(SYS_close_range, 3, ~0u, 0); /* Linux 5.9 */
 
-	/* Map large tables, so that untouched pages are never allocated. */
+	/* Map large tables, so that untouched pages are never allocated.  The heap must
+	 * keep no room for one: calloc would use that, and clear it. */
 	(void)mallopt(M_MMAP_THRESHOLD, TABLE_BYTES_MIN); /* else: more memory */
+	(void)mallopt(M_TOP_PAD, TABLE_BYTES_MIN / 2);    /* the same */
 	if (strcmp(verb, "--no-pager") == 0) {
 		pager_never();
 		argc--;
