@@ -155,7 +155,8 @@ queue_free(struct queue *q)
 {
 	if (q == NULL)
 		return;
-	for (size_t i = 0; i < QUESTIONS_MAX; i++)
+	/* Fast path: each entry is a page, and none was touched if nobody was asked. */
+	for (size_t i = 0; q->last != 0 && i < QUESTIONS_MAX; i++)
 		if (q->question[i].number != 0)
 			question_withdraw(q, q->question[i].number);
 	loop_timer_stop(q->loop, q->timer);
