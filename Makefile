@@ -917,7 +917,7 @@ HOST_FILTERS = \
 
 $B/host/%.o: %.c
 	@mkdir -p $(@D)
-	$Q$(HOSTCC) -D_GNU_SOURCE -I. -std=gnu11 -O1 $(WARN) -MMD -MP -c -o $@ $<
+	$Q$(HOSTCC) -D_GNU_SOURCE -I. -std=gnu11 -O1 $(if $(filter $(CC),$(HOSTCC)),$(WARN)) -MMD -MP -c -o $@ $<
 $B/host/generate_filters: $(addprefix $B/host/,$(HOST_FILTERS))
 	$Q$(HOSTCC) -o $@ $^ $(HOSTLIBS)
 $B/gen/default_filters.h: $B/host/generate_filters
