@@ -105,9 +105,9 @@ enum keyword_qual {
 	QUAL_CALLER = 16, /* from in with */
 	QUAL_NET = 32,    /* to plain no-sni starttls */
 	QUAL_WHEN = 64,
-	QUAL_SECRET = 128, /* approve as hosts may weak */
-	QUAL_LIMIT = 256,  /* rate quota */
-	QUAL_REMOTE = 512, /* to ca */
+	QUAL_SECRET = 128,  /* approve as hosts may weak */
+	QUAL_LIMIT = 256,   /* rate quota */
+	QUAL_REMOTE = 512,  /* to ca */
 	QUAL_FACTOR = 1024, /* with passphrase */
 };
 

@@ -52,7 +52,7 @@ int session_list(long pid, approval_fn *fn);
 int session_subscribe(int fd, bool watching);
 /* Reads a QUESTION after its type: 0 or -EBADMSG. */
 int approval_read(struct wire_in *, long pid, struct approval *ret);
-/* True: r says that the session has ended. */
+/* True: r means that the session has ended. */
 bool session_is_over(int r);
 /* Why a session gave no answer, for a message. */
 const char *session_error(int r);

@@ -107,7 +107,7 @@ report(const char *text, int r)
 	return EXIT_FAILED;
 }
 
-/* A proposal: the manifest is written here, then the session is told. */
+/* A proposal: the manifest is written here, then the session is informed. */
 static int
 accept(const char *text, const struct approval_id *id, const struct decision *d,
     const struct approval_found *found)

@@ -50,7 +50,7 @@ policy_file_refused(int fd, const char *path)
 		return "unreadable";
 	if ((st.st_mode & S_IWOTH) != 0)
 		return "world-writable: run `chmod o-w` on it";
-	/* In a user namespace root's files may be nobody's. */
+	/* In a user namespace root's files may have another owner. */
 	if (st.st_uid != 0 && st.st_uid != getuid() && strncmp(path, "/etc/", 5) != 0)
 		return "another user's: run `chown` on it, or remove it";
 	return NULL;

@@ -156,7 +156,7 @@ open_file(struct search *s, const char *path, char real[PATH_MAX], int *ret_fd)
 		    s, EXIT_CONFIG, "%s: %s", path, path_why(path, r, why, sizeof(why)));
 	if (s->by_name)
 		refused = policy_file_refused(*ret_fd, path);
-	else /* the caller chose it, whoever owns it */
+	else /* the caller chose it */
 		refused = fstat(*ret_fd, &st) == 0 && (st.st_mode & S_IWOTH) == 0
 			      ? NULL
 			      : "world-writable: run `chmod o-w` on it";

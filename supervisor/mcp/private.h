@@ -137,7 +137,7 @@ struct session {
 	char rule[512];      /* the line that decides about the current call, or "" */
 	const char *because; /* its text */
 	enum sealed_factor factor; /* likewise */
-	uint32_t programs;   /* the server's execs that wait for approval */
+	uint32_t programs;         /* the server's execs that wait for approval */
 	struct pings pings;
 	struct replay replay;
 	struct health {

@@ -223,7 +223,7 @@ forget_asked(struct calls *c)
 		remove_all(c, states[i]);
 }
 
-/* Tells the agent that the server waits for none of these answers any more. One may come
+/* Informs the agent that the server waits for none of these answers any more. One may come
  * all the same, and must not be taken for that to a request of the next process: its id
  * stays in use until then. */
 static void

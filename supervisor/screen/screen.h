@@ -1,7 +1,7 @@
 /*
  * A full-screen view on the user's terminal: lines, a list with a selected row, keys.
  *
- * Texts must be printable ASCII: whoever has a text from outside escapes it before.
+ * Texts must be printable ASCII: texts from outside are escaped before.
  */
 #ifndef KENNEL_SUPERVISOR_SCREEN_SCREEN_H
 #define KENNEL_SUPERVISOR_SCREEN_SCREEN_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 /* Takes the terminal of standard input and output. False: they are no terminal, or one
- * that cannot show it, and then the user is told. */
+ * that cannot show it, and then the user is informed. */
 bool screen_open(void);
 /* The terminal is as before. */
 void screen_close(void);

@@ -166,7 +166,7 @@ refused(void **state)
 		assert_int_equal(
 		    config_parse(row[i].dialect, row[i].text, strlen(row[i].text), &tree),
 		    -EBADMSG);
-		assert_int_equal(tree.line, row[i].line); 
+		assert_int_equal(tree.line, row[i].line);
 		assert_true(tree.why[0] != '\0');
 		config_free(&tree);
 	}
