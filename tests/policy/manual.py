@@ -102,6 +102,8 @@ class Writer:
             "SPATHS": lambda: pick(["team/*", "TOKEN"]),
             "ENTRY": lambda: pick(["jira/token", "op://a/b/c"]),
             "ADDRESS": lambda: "https://vault.example:8200",
+            "URL": lambda: pick(["https://mcp.example.com/mcp", "https://a.example:8443/"]),
+            "HEADER": lambda: pick(["X-Api-Key", "X-Team"]),
             "QUOTED": lambda: '"inc/base.kennel"',
             "WORD": lambda: pick(["word", "--opt=1", "a,b", "x#y", "50%", "plain", "and"]),
             "LET": lambda: pick(["$scalar", "${scalar}"]), "LETLIST": lambda: "$many",
@@ -211,7 +213,7 @@ def every_example(folder):
     n, bad = 0, []
     for kind, text in examples():
         whole = WRAP[kind] % text
-        if kind == "grants" and not re.search(r"(?m)^\s*run ", text):
+        if kind == "grants" and not re.search(r"(?m)^\s*(run|remote) ", text):
             whole = whole.replace("{\n", "{\n\trun /usr/bin/x\n", 1)
         code, err = run([TEXT, "-", "page"], whole, folder)
         n += 1
