@@ -62,8 +62,11 @@ def per_call():
     def stored():
         at = [d + "/registry.db" for d, _, files in os.walk(HOME) if "registry.db" in files]
         with sqlite3.connect(at[0]) if at else contextlib.nullcontext() as db:
-            return db and db.execute("SELECT discovery_status FROM servers WHERE name = 'one'").fetchall() == [("connected",)] \
-                and ("getenv",) in db.execute("SELECT name FROM tools WHERE server = 'one'").fetchall()
+            try:
+                return db and db.execute("SELECT discovery_status FROM servers WHERE name = 'one'").fetchall() == [("connected",)] \
+                    and ("getenv",) in db.execute("SELECT name FROM tools WHERE server = 'one'").fetchall()
+            except sqlite3.OperationalError:  # it is being made
+                return False
     check(wait_for(stored, LONG) is not None, "what the process for its lists found is stored")
     check(wait_for(lambda: servers() == [], 10) is not None, "a process stays:", servers())
     pids = []
