@@ -25,11 +25,15 @@ def keepers():
     return [p for p, comm in descendants(os.getpid()).items() if comm == "kennel-keeper"]
 
 
-def home():
-    """A home of this test's own, with an unlocked vault; a keeper that a failed test left is ended."""
+def end_keepers():
     for pid in keepers():
         os.kill(pid, signal.SIGKILL)
     check(wait_for(lambda: not keepers(), 20) is not None, "the keeper stays")
+
+
+def home():
+    """A home of this test's own, with an unlocked vault."""
+    end_keepers()
     homes[0] += 1
     env = {"KENNEL_HOME": "%s/factor-%d" % (TMP, homes[0])}
     secret(env, "init", "--stdin", stdin=PASS)
@@ -227,4 +231,7 @@ def on_screen():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    finally:
+        end_keepers()
