@@ -22,8 +22,8 @@ typedef void backup_report(const char *path, const char *backup, int r, void *ar
  * those that it restored. A file that was changed since is left as it is: -ESTALE to
  * the report. Returns the number of files not restored, or -errno.
  */
-int backup_restore(const char *dir, backup_report *, void *arg);
+int backup_restore(const char *dir, backup_report *report, void *arg);
 /* Removes all backups: the number that is left, or -errno. */
-int backup_forget(const char *dir, backup_report *, void *arg);
+int backup_forget(const char *dir, backup_report *report, void *arg);
 
 #endif

@@ -56,7 +56,7 @@ line_next(const char **at, const char *end, struct route *ret, char *path)
 bool
 routes_elsewhere(const struct secrets_manifests *m, const char *path)
 {
-	const char *at = m->routes, *end = at + m->routes_len;
+	const char *at = m->routes, *end;
 	char kept[SECRET_PATH_MAX + 1], text[SECRET_PATH_MAX + 1];
 	/* the best so far, at first the vault, and the next */
 	struct route pair[2] = {{.by = BY_NOTHING, .path = ""}, {.path = ""}};
@@ -64,6 +64,7 @@ routes_elsewhere(const struct secrets_manifests *m, const char *path)
 
 	if (at == NULL)
 		return false;
+	end = at + m->routes_len;
 	while (line_next(&at, end, &pair[1], text))
 		if (sources_find(&both, path) == &pair[1]) {
 			memcpy(kept, text, sizeof(kept));

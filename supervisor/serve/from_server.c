@@ -13,7 +13,7 @@
 void
 notice_pass(struct hub *h, const struct notice *n)
 {
-	struct task_texts texts;
+	struct task_texts texts = {.prefix = ""};
 	int r;
 
 	texts_of(n->down->server, &texts);
@@ -83,7 +83,7 @@ lists_changed(struct hub *h, const struct notice *n)
 static void
 elicitation_complete(struct hub *h, const struct notice *n)
 {
-	struct task_texts texts;
+	struct task_texts texts = {.prefix = ""};
 
 	texts_of(n->down->server, &texts);
 	prefix_id(n->edits, &texts, n->m->top[TOP_PARAMS], "elicitationId");

@@ -215,7 +215,7 @@ pass_answer(struct hub *h, struct route *route, struct edits *e, const uint8_t *
 	struct call *call = route_call(h, route);
 	struct server *s = route->down->server;
 	struct json result = m->top[TOP_RESULT];
-	struct task_texts texts;
+	struct task_texts texts = {.prefix = ""};
 	int r;
 
 	texts_of(s, &texts);

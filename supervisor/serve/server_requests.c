@@ -170,7 +170,7 @@ int
 asking_params(struct hub *h, struct server *s, struct json params, const char *first,
     struct buf *out)
 {
-	struct task_texts texts;
+	struct task_texts texts = {.prefix = ""};
 	struct edits e = {.n = 0};
 	int r;
 
@@ -207,7 +207,7 @@ ask_agent(struct downstream *d, const uint8_t *line, size_t len,
 {
 	struct asking *a = asking_new(d, m->top[TOP_ID], method);
 	struct hub *h = d->server->hub;
-	struct task_texts texts;
+	struct task_texts texts = {.prefix = ""};
 	struct edits e = {.n = 0};
 	struct json token;
 	char id[32];
@@ -285,7 +285,7 @@ agent_answer(struct hub *h, const struct incoming *in)
 {
 	struct asking *a = asking_find(h, in->m.top[TOP_ID]);
 	struct edits e = {.n = 0};
-	struct task_texts texts;
+	struct task_texts texts = {.prefix = ""};
 
 	if (a == NULL)
 		return;

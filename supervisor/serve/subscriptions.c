@@ -479,7 +479,7 @@ task_changed(struct hub *h, const struct notice *n)
 {
 	struct json params = n->m->top[TOP_PARAMS], id, meta, sub;
 	static char text[TASK_MAX];
-	struct task_texts texts;
+	struct task_texts texts = {.prefix = ""};
 
 	texts_of(n->down->server, &texts);
 	if (!edit_find(n->edits, params, "taskId", &id) ||

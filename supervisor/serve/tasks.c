@@ -65,7 +65,7 @@ tasks_unname(struct edits *e, const struct task_texts *t, struct json object)
 void
 task_status(struct hub *h, const struct notice *n)
 {
-	struct task_texts texts;
+	struct task_texts texts = {.prefix = ""};
 
 	texts_of(n->down->server, &texts);
 	asking_inputs(n->edits, n->m->top[TOP_PARAMS], &texts);
