@@ -59,17 +59,19 @@ routes_elsewhere(const struct secrets_manifests *m, const char *path)
 	const char *at = m->routes, *end;
 	char kept[SECRET_PATH_MAX + 1], text[SECRET_PATH_MAX + 1];
 	/* the best so far, at first the vault, and the next */
-	struct route pair[2] = {{.by = BY_NOTHING, .path = ""}, {.path = ""}};
+	struct route pair[2] = {{.by = BY_NOTHING, .path = ""}, {.path = ""}}, next;
 	const struct sources both = {.route = pair, .route_n = 2};
 
 	if (at == NULL)
 		return false;
 	end = at + m->routes_len;
-	while (line_next(&at, end, &pair[1], text))
-		if (sources_find(&both, path) == &pair[1]) {
-			memcpy(kept, text, sizeof(kept));
-			pair[0] = pair[1];
-			pair[0].path = kept;
-		}
+	while (line_next(&at, end, &next, text)) {
+		pair[1] = next;
+		if (sources_find(&both, path) != &pair[1])
+			continue;
+		memcpy(kept, text, sizeof(kept));
+		pair[0] = next;
+		pair[0].path = kept;
+	}
 	return pair[0].source != 0;
 }
