@@ -281,16 +281,19 @@ redirect(struct exchange *x)
 	}
 	r = http_redirect(x->remote->http, x->url != NULL ? x->url : x->remote->url,
 	    x->head.location, url, sizeof(url));
-	if (r == -EXDEV)
+	/* a failed exchange is over: another one may have its row already */
+	if (r == -EXDEV) {
 		exchange_fail(x,
 		    "%s redirects to another host, which is refused: a person writes the "
 		    "URL of that host into the policy",
 		    x->remote->host);
-	else if (r < 0 || ++x->hops > HOPS_MAX)
+		return true;
+	}
+	if (r < 0 || ++x->hops > HOPS_MAX) {
 		exchange_fail(x, "%s sent an invalid redirect, or more than %d",
 		    x->remote->host, HOPS_MAX);
-	if (r < 0 || x->kind == EXCHANGE_FREE)
 		return true;
+	}
 	free(x->url);
 	x->url = strdup(url);
 	exchange_send(x);
@@ -371,7 +374,7 @@ on_done(void *arg, const char *why)
 	if (unreachable(x, why))
 		return;
 	if (why == NULL && x->head.status == 404 && r->session[0] != '\0' && !x->again &&
-	    !x->internal && x->message.version.len == 0) {
+	    !x->resuming && !x->internal && x->message.version.len == 0) {
 		session_renew(r, x);
 		return;
 	}

@@ -164,6 +164,14 @@ def redirects():
     equal(other.seen, [])
     mcp.close()
     other.close()
+    mcp = Remote()
+    mcp.move_notes, mcp.stream = True, False  # the notification never arrives, and the stream has its row then
+    s = session(mcp)
+    equal(s.text("echo", text="on"), "on")
+    check(wait_for(lambda: len(mcp.of("GET")) > 0, 10) is not None, "no stream is asked for")
+    equal(s.text("echo", text="on"), "on")
+    equal(len(mcp.of("GET")), 1, "and once")
+    mcp.close()
 
 
 @test("hostile answers are errors of their call: HTML, no response, a wrong id, statuses, a huge head, a huge event")

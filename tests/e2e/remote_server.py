@@ -117,6 +117,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             mcp.got.put(m)
             if mcp.hold_notes:
                 self.tool_endless(None, {}, mcp)
+            elif mcp.move_notes:
+                self.head(307, 0, Location="/mcp")
             else:
                 self.head(202, 0)
             return
@@ -286,7 +288,7 @@ class Remote:
     def __init__(self, tls=None, modern=False, stream=True):
         self.seen, self.sessions, self.later = [], set(), {}
         self.pushed, self.got, self.pushed_n = queue.Queue(), queue.Queue(), 0
-        self.hold_notes, self.about = False, ""
+        self.hold_notes, self.move_notes, self.about = False, False, ""
         self.ended, self.down, self.modern, self.stream = threading.Event(), 0, modern, stream
         self.http = Server(("127.0.0.1", 0), Handler)
         self.http.mcp = self
