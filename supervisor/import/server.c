@@ -293,10 +293,15 @@ store_secrets(struct writing *w, struct made *made)
 		if (!e->variable[i].clear)
 			continue;
 		(void)secret_path(made->name, e->variable[i].name, path); /* draft did */
-		/* a policy that was there before: its value may be in the vault */
-		status = made->reused ? store("rotate", path, e->variable[i].value) : 1;
-		if (status != 0)
-			status = store("set", path, e->variable[i].value);
+		/* never "rotate": a project's file would replace what the user stored */
+		status = store("set", path, e->variable[i].value);
+		if (status == EXIT_INPUT && made->reused) {
+			log_warn("%s keeps the value that is stored; the one in the "
+				 "configuration is in its backup only",
+			    path);
+			status = 0;
+			continue;
+		}
 		made->secret_n += status == 0;
 	}
 	if (status == 0 && e->clear_n > 0)

@@ -213,8 +213,11 @@ put_table(const struct import *m)
 static void
 tell_undo(const char *path, const char *backup, int r, void *arg)
 {
+	char shown[4 * PATH_MAX];
+
 	if (r == 0)
-		printf("restored %s\n", path);
+		printf(
+		    "restored %s\n", log_quote(shown, sizeof(shown), path, strlen(path)));
 	else if (r == -ESTALE)
 		log_error("%s was changed after the import and is left as it is; its "
 			  "original is at the end of %s",

@@ -41,7 +41,7 @@ as_meant(const struct import_found *f, const struct buf *text, size_t edited)
 static int
 replace(const struct import_found *f, struct edits *edits, size_t edited)
 {
-	char backup[PATH_MAX];
+	char backup[PATH_MAX], shown[4 * PATH_MAX];
 	struct buf text;
 	int r;
 
@@ -58,7 +58,8 @@ replace(const struct import_found *f, struct edits *edits, size_t edited)
 			(void)unlink(backup); /* nothing was replaced */
 	}
 	if (r == 0) {
-		printf("\n%s\n", f->file.path);
+		printf("\n%s\n",
+		    log_quote(shown, sizeof(shown), f->file.path, strlen(f->file.path)));
 		edits_diff(edits, &f->tree, stdout);
 	} else {
 		log_error("unable to change %s: %s; it is left as it is", f->file.path,
