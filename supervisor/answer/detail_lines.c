@@ -110,22 +110,29 @@ inert_text(char *out, size_t cap, const char *text)
 
 /* ---- JSON -------------------------------------------------------------------------- */
 
-/* "    key: ", escaped: what begins in the first column is ours. */
+/* "    key: ", escaped: what begins in the first column is ours. A long key is never cut:
+ * it has lines of its own. */
 static void
-make_prefix(char out[LABEL_MAX], int depth, struct json key)
+make_prefix(struct detail_lines *l, char out[LABEL_MAX], int depth, struct json key)
 {
-	char name[LABEL_MAX / 2], shown[LABEL_MAX / 2];
-	size_t len = key.len > 2 ? key.len - 2 : 0; /* without its quotes */
+	struct buf shown;
+	int r;
 
 	if (key.type == JSON_IS_NONE) {
 		(void)snprintf(out, LABEL_MAX, "%*s- ", 2 * depth, "");
 		return;
 	}
-	len = len < sizeof(name) - 1 ? len : sizeof(name) - 1;
-	memcpy(name, key.at + 1, len);
-	name[len] = '\0';
-	(void)snprintf(out, LABEL_MAX, "%*s%s: ", 2 * depth, "",
-	    inert_text(shown, sizeof(shown), name));
+	buf_init(&shown, SHOWN_MAX);
+	/* without its quotes */
+	r = codepoint_show(&shown, (const char *)key.at + 1, key.len - 2, 0);
+	if (r == 0 && shown.len < LABEL_MAX / 2) {
+		(void)snprintf(out, LABEL_MAX, "%*s%s: ", 2 * depth, "", buf_str(&shown));
+	} else {
+		(void)snprintf(out, LABEL_MAX, "%*s", 2 * depth, "");
+		add_text(l, out, key.at, key.len, LINE_PLAIN);
+		(void)snprintf(out, LABEL_MAX, "%*s= ", 2 * depth, "");
+	}
+	buf_free(&shown);
 }
 
 /* True: its members have lines of their own. */
@@ -152,7 +159,7 @@ add_members(struct detail_lines *l, struct json container)
 			at--;
 			continue;
 		}
-		make_prefix(prefix, at + 2, key);
+		make_prefix(l, prefix, at + 2, key);
 		if (at < DEPTH_MAX && is_opened(value)) {
 			add_wrapped(l, prefix, "", 0, LINE_PLAIN);
 			json_walk(&walk[++at], value);
@@ -171,9 +178,9 @@ is_same(struct json a, struct json b)
 
 /* "- key: " or "+ key: ", escaped. */
 static void
-make_change(char out[LABEL_MAX], char mark, struct json key)
+make_change(struct detail_lines *l, char out[LABEL_MAX], char mark, struct json key)
 {
-	make_prefix(out, 1, key);
+	make_prefix(l, out, 1, key);
 	out[0] = mark;
 }
 
@@ -200,21 +207,22 @@ add_difference(struct detail_lines *l, struct json current, struct json proposed
 		if (old.type != JSON_IS_NONE && is_same(old, value))
 			continue;
 		if (old.type != JSON_IS_NONE) {
-			make_change(prefix, '-', key);
+			make_change(l, prefix, '-', key);
 			add_text(l, prefix, old.at, old.len, LINE_OLD);
 		}
-		make_change(prefix, '+', key);
+		make_change(l, prefix, '+', key);
 		add_text(l, prefix, value.at, value.len, LINE_NEW);
 	}
 }
 
+/* proposal: `current` and `proposed` are the session's own, and no agent's. */
 static void
-add_json(struct detail_lines *l, struct json detail)
+add_json(struct detail_lines *l, struct json detail, bool proposal)
 {
 	struct json current, proposed, key, value;
 	struct json_walk walk;
 	char prefix[LABEL_MAX];
-	bool differs = json_get(detail, "current", &current) == 0 &&
+	bool differs = proposal && json_get(detail, "current", &current) == 0 &&
 		       json_get(detail, "proposed", &proposed) == 0 &&
 		       proposed.type == JSON_IS_OBJECT;
 
@@ -231,7 +239,7 @@ add_json(struct detail_lines *l, struct json detail)
 			add_text(l, "the agent says: ", value.at, value.len, LINE_PLAIN);
 			continue;
 		}
-		make_prefix(prefix, 1, key);
+		make_prefix(l, prefix, 1, key);
 		if (is_opened(value)) {
 			add_wrapped(l, prefix, "", 0, LINE_PLAIN);
 			add_members(l, value);
@@ -250,7 +258,8 @@ add_detail(struct detail_lines *l, const struct approval *a)
 	add_label(l, "");
 	if (json_scan((const uint8_t *)a->detail, strlen(a->detail), &m) == 0 &&
 	    m.root.type == JSON_IS_OBJECT)
-		add_json(l, m.root);
+		add_json(l, m.root,
+		    a->kind == QUESTION_METADATA || a->kind == QUESTION_NEW_PATH);
 	else
 		add_text(l, "", a->detail, strlen(a->detail), LINE_PLAIN);
 }

@@ -275,8 +275,9 @@ send(struct view *v, const struct approval *a, enum question_answer answer, bool
 static void
 do_request(struct view *v)
 {
-	const struct decision d = {
-	    .answer = ANSWER_ONCE, .name = v->name[0] != '\0' ? v->name : NULL};
+	const struct decision d = {.answer = ANSWER_ONCE,
+	    .unseen = v->ticked,
+	    .name = v->name[0] != '\0' ? v->name : NULL};
 	char line[MESSAGE_MAX];
 
 	screen_suspend();

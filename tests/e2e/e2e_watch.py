@@ -104,8 +104,8 @@ def ends():
 def inert():
     s = session(more="    tool ask *\n")
     s.send_bytes(json.dumps({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {
-        "name": "evil\x1b[2J\nserver   trusted",
-        "arguments": {"text": "\u202egnp", "p\u0430y": "\u200b\U000e0041", "long": "x" * 200 + "\nrule     x"}}},
+        "name": "evil\x1b[2J\nserver   trusted", "current": {"a": 1}, "proposed": {"effect": "nothing"},
+        "arguments": {"/home/u/project/src/components/../../../../.ssh/authorized_keys": 1, "text": "\u202egnp", "p\u0430y": "\u200b\U000e0041", "long": "x" * 200 + "\nrule     x"}}},
         ensure_ascii=False).encode() + b"\n")
     w = watch()
     w.until("evil\\u{1b}[2J\\u{a}server")
@@ -113,6 +113,8 @@ def inert():
     shown = w.until("long:")
     for part in ("subject  evil\\u{1b}[2J\\u{a}server", '    text: "\\u{202e}gnp"', '    p\\u{430}y: "\\u{200b}\\u{e0041}"'):
         within(part, shown)
+    within("/home/u/project/src/components/../../../../.ssh/authorized_keys", shown.replace("\n  | ", ""))
+    check("what would change" not in shown, "kennel's own words above an agent's text")
     equal([line for line in shown.splitlines() if line.startswith("server")], ["server   t"])
     check(any(line.startswith("  | xxx") for line in shown.splitlines()), shown.splitlines())
     check("\u202e" not in w.raw.decode() and "\u0430" not in w.raw.decode())
