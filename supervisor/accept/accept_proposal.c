@@ -34,6 +34,7 @@ proposal_read(const struct accept_request *q, struct proposal *ret)
 	size_t len;
 	bool good;
 
+	memset(ret, 0, sizeof(*ret)); /* nothing of the last one */
 	if (json_scan((const uint8_t *)q->detail, strlen(q->detail), &m) < 0 ||
 	    json_get(m.root, "project", &value) < 0 ||
 	    json_text(value, ret->project, sizeof(ret->project), &len) < 0 ||
@@ -55,10 +56,12 @@ write_one(const char *dir, const char *old, size_t old_len, const struct buf *ne
 {
 	const struct manifest_text was = {old, old_len};
 	const struct manifest_text is = {(const char *)new->data, new->len};
+	char shown[4 * PATH_MAX];
 	int r = new->len == 0 ? 0 : manifest_write(dir, &was, &is);
 
 	if (new->len > 0 && r == 0)
-		printf("changed %s/" META_FILE "\n", dir);
+		printf("changed %s/" META_FILE "\n",
+		    log_quote(shown, sizeof(shown), dir, strlen(dir)));
 	if (r < 0 && r != -ESTALE)
 		log_error("unable to write %s/" META_FILE ": %s; edit it by hand", dir,
 		    r == -EPERM ? "it or its directory is a link, has another owner, or "

@@ -50,6 +50,7 @@ expires_read(struct json object, struct meta_change *c, struct secrets_answer *a
 	if (!argument_text(object, "expires_at", text, sizeof(text), &date, a))
 		return false;
 	c->has_expires = json_get(object, "expires_at", &value) == 0;
+	c->expires = 0;
 	if (date == NULL || (unit_date(date, &c->expires) == 0 && c->expires > 0))
 		return true;
 	fail(a, SECRETS_INVALID_ARGUMENTS,
