@@ -85,8 +85,9 @@ newline(const struct config_tree *t)
 static const char *
 space_before(const struct config_tree *t, const struct config_node *n)
 {
-	return t->dialect == DIALECT_YAML && n->at > 0 && t->bytes[n->at - 1] == ':' ? " "
-										     : "";
+	bool bare = t->dialect == DIALECT_YAML && n->at > 0 && t->bytes[n->at - 1] == ':';
+
+	return bare ? " " : "";
 }
 
 /* ---- the command ------------------------------------------------------------- */

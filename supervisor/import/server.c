@@ -189,6 +189,14 @@ entry_dir(const struct writing *w, const struct import_found *f, const struct en
 	return f->client->scope == SCOPE_PROJECT ? w->m->project : NULL;
 }
 
+static const char *
+option_of(const struct entry_variable *v)
+{
+	if (v->clear)
+		return "--vault";
+	return v->secret ? "--secret" : "--env";
+}
+
 /* kennel init NAME --env ... --vault ... -o OUT -- COMMAND: an exit status. */
 static int
 draft(struct writing *w, const struct made *made, const char *out)
@@ -218,9 +226,7 @@ draft(struct writing *w, const struct made *made, const char *out)
 			status = EXIT_FAILED;
 		if (status != 0)
 			break;
-		word[n++] = (char *)(v->clear    ? "--vault"
-				     : v->secret ? "--secret"
-						 : "--env");
+		word[n++] = (char *)option_of(v);
 		word[n++] = own[own_n++];
 	}
 	word[n++] = (char *)"--";

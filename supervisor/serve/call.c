@@ -12,6 +12,42 @@
 
 #define POLICIES_MS 60000
 
+/* Starts that may be waiting for a person, because their secrets are approved per call. */
+static int
+count_asking(const struct hub *h)
+{
+	int n = 0;
+
+	for (const struct downstream *d = h->down; d != NULL; d = d->next)
+		n += d->server->per_call && d->state < DOWN_LISTING;
+	return n;
+}
+
+bool
+server_may_ask(const struct server *s, char why[HUB_TEXT_MAX])
+{
+	const struct sealed_secret *closed;
+
+	if (!s->per_call)
+		return true;
+	closed = secrets_closed(s);
+	if (closed != NULL)
+		(void)snprintf(why, HUB_TEXT_MAX,
+		    "missing secret: %.128s (%.256s): a person refused its use in this "
+		    "session; only a person can reopen it: kennel approve reopen %.256s",
+		    policy_str(&s->policy, closed->name),
+		    policy_str(&s->policy, closed->ref),
+		    policy_str(&s->policy, closed->ref)); /* fits */
+	else if (count_asking(s->hub) >= APPROVALS_MAX)
+		(void)snprintf(why, HUB_TEXT_MAX,
+		    "%s: %d calls wait for a person already; call again when they are "
+		    "answered",
+		    s->name, APPROVALS_MAX); /* fits */
+	else
+		return true;
+	return false;
+}
+
 static void
 busy(struct hub *h, const struct incoming *in)
 {
