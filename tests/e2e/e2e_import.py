@@ -55,6 +55,9 @@ FILES = [
 ]
 
 
+homes = []
+
+
 class Home:
     """A home of its own, with kennel's directories in it."""
 
@@ -63,6 +66,7 @@ class Home:
         os.makedirs(self.dir + "/project", mode=0o700)
         self.kennel = self.dir + "/kennel"
         os.mkdir(self.kennel, 0o700)
+        homes.append(self)
 
     def put(self, path, text):
         path = self.dir + "/" + path
@@ -300,4 +304,8 @@ def runs():
     h.end()
 
 
-main()
+try:
+    main()
+finally:
+    for h in homes:  # the keeper of a test that failed
+        h.end()
