@@ -10,43 +10,7 @@
 #include <stdlib.h>
 
 #include "shim/base/array.h"
-
-#define INVALID 0xfffdu
-
-/* ---- decoding ----------------------------------------------------------------- */
-
-uint32_t
-codepoint_take(const char **at, const char *end)
-{
-	static const struct {
-		uint8_t mask, is;
-		int more;
-		uint32_t least;
-	} form[] = {
-	    {0x80, 0x00, 0, 0},
-	    {0xe0, 0xc0, 1, 0x80},
-	    {0xf0, 0xe0, 2, 0x800},
-	    {0xf8, 0xf0, 3, 0x10000},
-	};
-	const uint8_t *s = (const uint8_t *)*at, *stop = (const uint8_t *)end;
-
-	for (size_t i = 0; i < ARRAY_LEN(form); i++) {
-		uint32_t c = s[0] & (uint8_t)~form[i].mask;
-		int k = 0;
-
-		if ((s[0] & form[i].mask) != form[i].is)
-			continue;
-		while (k < form[i].more && s + k + 1 < stop && (s[k + 1] & 0xc0) == 0x80)
-			c = c << 6 | (s[++k] & 0x3f);
-		*at += k + 1;
-		if (k < form[i].more || c < form[i].least || c > 0x10ffff ||
-		    (c >= 0xd800 && c < 0xe000))
-			return INVALID;
-		return c;
-	}
-	*at += 1;
-	return INVALID;
-}
+#include "shim/base/utf8.h"
 
 /* ---- classes ------------------------------------------------------------------ */
 
@@ -439,9 +403,9 @@ codepoint_show(struct buf *out, const char *text, size_t len, unsigned int how)
 
 	while (r == 0 && text < end) {
 		const char *from = text;
-		uint32_t c = codepoint_take(&text, end);
+		uint32_t c = utf8_take(&text, end);
 
-		if (c == INVALID && text - from < 3)
+		if (c == UTF8_INVALID && text - from < 3)
 			while (r == 0 && from < text)
 				r = buf_printf(
 				    out, "\\x%02x", (unsigned int)(uint8_t)*from++);

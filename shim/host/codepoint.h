@@ -24,10 +24,6 @@ enum codepoint_class {
 };
 enum codepoint_class codepoint_class(uint32_t);
 
-/* Decodes the character at *at, which is before end, and moves past it; U+FFFD for invalid
- * UTF-8. */
-uint32_t codepoint_take(const char **at, const char *end);
-
 /*
  * The ASCII text that it looks like, after compatibility forms (full width, mathematical,
  * circled) and look-alikes of Latin, Greek, Cyrillic and Armenian: its letters keep their

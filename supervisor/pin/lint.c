@@ -14,6 +14,7 @@
 #include <strings.h>
 
 #include "shim/base/array.h"
+#include "shim/base/utf8.h"
 #include "shim/host/codepoint.h"
 #include "supervisor/pin/private.h"
 
@@ -209,12 +210,12 @@ check_characters(struct lint *l, const struct lint_text *t)
 
 	while (p < end) {
 		const char *from = p, *next;
-		uint32_t c = codepoint_take(&p, end);
+		uint32_t c = utf8_take(&p, end);
 		int rule = rule_of[codepoint_class(c)];
 
 		next = p;
 		if (rule != 0 &&
-		    !is_ordinary(before, c, p < end ? codepoint_take(&next, end) : 0))
+		    !is_ordinary(before, c, p < end ? utf8_take(&next, end) : 0))
 			lint_part(l, (enum lint_rule)rule, t, (size_t)(from - t->at),
 			    (size_t)(p - t->at));
 		/* a carriage return that ends no line writes over what is before it */
@@ -234,7 +235,7 @@ check_padding(struct lint *l, const struct lint_text *t)
 
 	while (p < end) {
 		const char *from = p;
-		uint32_t c = codepoint_take(&p, end);
+		uint32_t c = utf8_take(&p, end);
 
 		if (c == '\n') {
 			lines++;
@@ -271,7 +272,7 @@ fold(struct lint *l, struct lint_text *t)
 	while (r == 0 && p < end) {
 		uint32_t from = (uint32_t)(p - t->at);
 		char memory[2];
-		const char *as = codepoint_ascii(codepoint_take(&p, end), memory);
+		const char *as = codepoint_ascii(utf8_take(&p, end), memory);
 
 		if (as == NULL)
 			as = "\x80";

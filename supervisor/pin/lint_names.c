@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "shim/base/array.h"
+#include "shim/base/utf8.h"
 #include "shim/host/codepoint.h"
 #include "supervisor/pin/private.h"
 
@@ -86,7 +87,7 @@ skeleton(const char *name, size_t len, char out[SKELETON_MAX])
 	while (name < end) {
 		const char *from = name;
 		char memory[2];
-		const char *as = codepoint_ascii(codepoint_take(&name, end), memory);
+		const char *as = codepoint_ascii(utf8_take(&name, end), memory);
 		size_t as_len = as != NULL ? strlen(as) : (size_t)(name - from);
 
 		if (n + as_len >= SKELETON_MAX)
@@ -205,7 +206,7 @@ lint_names_mixed(const char *name, size_t len)
 
 	while (name < end) {
 		char memory[2];
-		uint32_t c = codepoint_take(&name, end);
+		uint32_t c = utf8_take(&name, end);
 		const char *as = codepoint_ascii(c, memory);
 
 		ascii |= (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');

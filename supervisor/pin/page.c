@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "shim/base/utf8.h"
 #include "supervisor/base/terminal.h"
 #include "shim/host/codepoint.h"
 
@@ -78,7 +79,7 @@ width(const char *text, size_t len)
 	int n = 0;
 
 	while (text < end)
-		n += codepoint_width(codepoint_take(&text, end));
+		n += codepoint_width(utf8_take(&text, end));
 	return n;
 }
 
@@ -90,7 +91,7 @@ put_long(struct page *p, int indent, const char *word, size_t len)
 
 	while (word < end) {
 		const char *from = word;
-		int n = codepoint_width(codepoint_take(&word, end));
+		int n = codepoint_width(utf8_take(&word, end));
 
 		if (p->at + n > p->columns) {
 			page_line(p);

@@ -7,45 +7,10 @@
 #include <string.h>
 
 #include "shim/base/array.h"
+#include "shim/base/utf8.h"
 #include "supervisor/audit/log/record.h"
 #include "supervisor/audit/query/escape.h"
 #include "supervisor/audit/query/options.h"
-
-#define BAD 0xfffdu
-
-/* Decodes the character at *at and moves past it; U+FFFD for invalid UTF-8. */
-static uint32_t
-take(const char **at)
-{
-	static const struct {
-		uint8_t mask, is;
-		int more;
-		uint32_t least;
-	} form[] = {
-	    {0x80, 0x00, 0, 0},
-	    {0xe0, 0xc0, 1, 0x80},
-	    {0xf0, 0xe0, 2, 0x800},
-	    {0xf8, 0xf0, 3, 0x10000},
-	};
-	const uint8_t *s = (const uint8_t *)*at;
-
-	for (size_t i = 0; i < ARRAY_LEN(form); i++) {
-		uint32_t c = s[0] & (uint8_t)~form[i].mask;
-		int k = 0;
-
-		if ((s[0] & form[i].mask) != form[i].is)
-			continue;
-		while (k < form[i].more && (s[k + 1] & 0xc0) == 0x80)
-			c = c << 6 | (s[++k] & 0x3f);
-		*at += k + 1;
-		if (k < form[i].more || c < form[i].least || c > 0x10ffff ||
-		    (c >= 0xd800 && c < 0xe000))
-			return BAD;
-		return c;
-	}
-	*at += 1;
-	return BAD;
-}
 
 void
 escape_text(FILE *out, const char *text)
@@ -63,8 +28,10 @@ escape_text(FILE *out, const char *text)
 void
 escape_json(FILE *out, const char *text)
 {
+	const char *end = text + strlen(text);
+
 	while (*text != '\0') {
-		uint32_t c = take(&text);
+		uint32_t c = utf8_take(&text, end);
 
 		if (c == '"' || c == '\\')
 			fprintf(out, "\\%c", (int)c);
@@ -129,30 +96,26 @@ legible(uint32_t c)
 }
 
 static void
-put_utf8(FILE *out, uint32_t c)
+put_character(FILE *out, uint32_t c)
 {
-	if (c < 0x80) {
-		(void)fputc((int)c, out);
-	} else if (c < 0x800) {
-		(void)fputc((int)(0xc0 | c >> 6), out);
-		(void)fputc((int)(0x80 | (c & 0x3f)), out);
-	} else {
-		(void)fputc((int)(0xe0 | c >> 12), out);
-		(void)fputc((int)(0x80 | (c >> 6 & 0x3f)), out);
-		(void)fputc((int)(0x80 | (c & 0x3f)), out);
-	}
+	uint8_t bytes[4];
+	size_t n = utf8_put(c, bytes);
+
+	(void)fwrite(bytes, 1, n, out);
 }
 
 void
 escape_html(FILE *out, const char *text)
 {
+	const char *end = text + strlen(text);
+
 	while (*text != '\0') {
-		uint32_t c = take(&text);
+		uint32_t c = utf8_take(&text, end);
 
 		if (c < 0x80 && strchr("<>&\"'`", (int)c) != NULL)
 			fprintf(out, "&#%u;", (unsigned int)c);
 		else if (legible(c))
-			put_utf8(out, c);
+			put_character(out, c);
 		else
 			fprintf(out, "\\u{%x}", (unsigned int)c);
 	}
@@ -177,7 +140,7 @@ escape_body(FILE *out, const void *body, size_t len)
 			continue;
 		}
 		for (const char *from = at, *end = from; end == from;) {
-			(void)take(&end);
+			(void)utf8_take(&end, text + len);
 			memcpy(one, from, (size_t)(end - from));
 			one[end - from] = '\0';
 			at = end;
