@@ -28,6 +28,7 @@ BUILD = os.environ.get("KENNEL_BUILD", "build")  # the tree that is tested
 JOB_SECONDS = int(os.environ.get("KENNEL_JOB_SECONDS", "400"))
 LONGER = ("KENNEL_TEXTS", "KENNEL_CUTS", "SEED")  # how long a long target looks
 counts = {"passed": 0, "failed": 0, "skipped": 0}
+failures = []  # said again at the end: the middle of a long output is what readers lose
 lock = threading.Lock()
 ours, ours_lock = set(), threading.Lock()  # jobs, which their own thread waits for
 
@@ -180,6 +181,7 @@ class Job:
         with lock:
             for k in got:
                 counts[k] += got[k]
+            failures.extend(what_failed(self.name, shown))
             say("%s (%.1fs): %d passed, %d failed, %d skipped" %
                 (self.name, seconds, got["passed"], got["failed"], got["skipped"])
                 if sum(got.values()) > 1 else "%s (%.1fs)" % (self.name, seconds))
@@ -189,6 +191,19 @@ class Job:
                 if not (line.startswith("  ok") and "# SKIP" not in line.upper()
                         and os.environ.get("QUIET")):
                     say(line)
+
+
+def what_failed(name, shown):
+    """Each line that failed, with the remarks around it."""
+    def bad(line):
+        return line.startswith("  not ok") and "# SKIP" not in line.upper()
+
+    def told(step, n):  # a remark, and nothing but remarks up to the failed line
+        seen = shown[n::step][:12]
+        end = next((i for i, line in enumerate(seen) if not line.startswith("  #")), None)
+        return end is not None and bad(seen[end])
+    lines = [line for n, line in enumerate(shown) if told(1, n) or told(-1, n)]
+    return [name] + lines if lines else []
 
 
 # ---- what there is to run ---------------------------------------------------------
@@ -373,10 +388,9 @@ def run_tests(words, jobs_of=test_jobs):
         user.remove()
     with lock:
         counts["failed" if left else "passed"] += 1
-        say("nothing is left behind")
-        for line in left:
-            say("  #   " + line)
-        say("  " + ("not ok" if left else "ok"))
+        shown = ["  #   " + line for line in left] + ["  not ok" if left else "  ok"]
+        failures.extend(what_failed("nothing is left behind", shown))
+        say("\n".join(["nothing is left behind"] + shown))
 
 
 def main():
@@ -391,7 +405,7 @@ def main():
         run_tests(words, browser_jobs)
     if what in ("check", "all"):
         run_all(list(check_jobs()), words)
-    say("")
+    say("\n".join(["", "what failed, again:"] + failures if failures else [""]))
     say("%d passed, %d failed%s" % (counts["passed"], counts["failed"],
         ", %d skipped" % counts["skipped"] if counts["skipped"] else ""))
     sys.exit(1 if counts["failed"] or not counts["passed"] else 0)
