@@ -116,6 +116,7 @@ POLICY_TEXT = \
 	policy/check/conflict.o \
 	policy/check/expect.o \
 	policy/check/lint.o \
+	policy/check/path_holders.o \
 	policy/check/mcp.o \
 	policy/check/net.o \
 	policy/check/never.o \
@@ -1218,6 +1219,7 @@ UNIT_signature = \
 	supervisor/launch/rollback.o
 UNIT_check_rules	= $(UNIT_load)
 UNIT_row_index	= $(UNIT_load)
+UNIT_path_holders = policy/check/path_holders.o policy/lang/scalar.o
 UNIT_condition = \
 	policy/sealed/accessors.o \
 	policy/sealed/arg_slot.o \
@@ -1340,6 +1342,7 @@ UNITS = \
 	own_tools \
 	parked \
 	parse \
+	path_holders \
 	path_resolve \
 	pins \
 	plugin \
@@ -1784,6 +1787,12 @@ bench: deps-build
 	@sh tests/lib/deps.sh test bench
 	@$(MAKE) --no-print-directory $(PARALLEL) tests-built
 	@python3 tests/bench/bench.py
+# Long: how what a user waits for grows with how much there is of it (12 GB in /var/tmp).
+bench-growth: deps-build
+	@sh tests/lib/deps.sh test
+	@$(MAKE) --no-print-directory $(PARALLEL) tests-built $B/tests/decide
+	@python3 tests/bench/growth.py
+.PHONY: bench-growth
 # Long: two million texts with a value in every encoding, cut everywhere.
 scrub-long: deps-build
 	@$(MAKE) --no-print-directory $B/unit/scrub $B/unit/scrub_encodings

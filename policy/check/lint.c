@@ -17,6 +17,7 @@
 
 #include "policy/check/agent_files.h"
 #include "policy/check/check.h"
+#include "policy/check/path_holders.h"
 #include "policy/lang/expand.h"
 #include "policy/lang/host.h"
 #include "policy/lang/scalar.h"
@@ -65,6 +66,7 @@ struct work {
 	struct check *c;
 	const struct server *server;
 	size_t pairs;
+	struct path_holders read, write, hide;
 };
 
 static void tell(struct work *, enum lint, struct at, const char *, ...)
@@ -251,13 +253,23 @@ exec_pair(struct work *w, const struct stmt *out, const struct stmt *in)
 	covered(w, out, in, in->at);
 }
 
+/* Only such a line covers others: ten thousand plain names are not compared. */
+static bool
+has_wide(const struct stmt *s)
+{
+	for (size_t i = 0; i < s->word_n; i++)
+		if (s->kw == KW_EXEC || is_wide(s, &s->word[i]))
+			return true;
+	return false;
+}
+
 static void
 pairs(struct work *w, const struct stmt *out)
 {
 	const struct stmt *in;
 	size_t i;
 
-	if (!is_plain(out) || !out->has_verdict)
+	if (!is_plain(out) || !out->has_verdict || !has_wide(out))
 		return;
 	for (i = 0; i < w->server->stmt_n && w->pairs < PAIRS_MAX; i++) {
 		in = &w->server->stmt[i];
@@ -275,23 +287,6 @@ pairs(struct work *w, const struct stmt *out)
 }
 
 /* ---- paths ------------------------------------------------------------------ */
-
-static const struct word *
-path_holder(
-    const struct work *w, enum keyword kw, const char *path, const struct word * not )
-{
-	const struct stmt *s;
-	size_t i, k;
-
-	for (i = 0; i < w->server->stmt_n; i++) {
-		s = &w->server->stmt[i];
-		for (k = 0; s->kw == kw && k < s->word_n; k++)
-			if (&s->word[k] != not &&path_is_normal(s->word[k].text) &&
-			    path_below(s->word[k].text, path))
-				return &s->word[k];
-	}
-	return NULL;
-}
 
 /* Directories that contain more than one thing. */
 static const char *const whole[] = {"/bin", "/boot", "/etc", "/home", "/lib", "/lib64",
@@ -360,7 +355,7 @@ path_lint(struct work *w, const struct stmt *s, const struct word *p)
 
 	if (!path_is_normal(p->text))
 		return;
-	by = path_holder(w, KW_HIDE, p->text, NULL);
+	by = path_holders_find(&w->hide, p->text, NULL);
 	if (by != NULL)
 		tell(w, LINT_HIDDEN, p->at, "`hide` on line %u covers all of this",
 		    by->at.line);
@@ -379,13 +374,14 @@ path_lint(struct work *w, const struct stmt *s, const struct word *p)
 		agent_lint(w, p);
 	if (s->expanded)
 		return;
-	by = path_holder(w, s->kw, p->text, p);
+	by = path_holders_find(
+	    s->kw == KW_READ ? &w->read : &w->write, p->text, p);
 	if (by != NULL && (strcmp(by->text, p->text) != 0 || by < p))
 		tell(w, LINT_TWICE, p->at,
 		    "redundant: `%s` on line %u already covers this", keyword_name(s->kw),
 		    by->at.line);
 	else if (s->kw == KW_READ &&
-		 (by = path_holder(w, KW_WRITE, p->text, NULL)) != NULL)
+		 (by = path_holders_find(&w->write, p->text, NULL)) != NULL)
 		tell(w, LINT_TWICE, p->at,
 		    "redundant: `write` on line %u already covers this", by->at.line);
 }
@@ -440,7 +436,7 @@ hide_lint(struct work *w, const struct stmt *s, const struct word *p)
 		hide_link(w, p);
 		return;
 	}
-	grant = path_holder(w, KW_WRITE, p->text, NULL);
+	grant = path_holders_find(&w->write, p->text, NULL);
 	if (!S_ISREG(st.st_mode) || grant == NULL)
 		return;
 	slash = strrchr(p->text, '/');
@@ -467,8 +463,8 @@ paths(struct work *w, const struct stmt *s)
 		}
 		hide_lint(w, s, &s->word[i]);
 		if (!s->expanded && path_is_normal(s->word[i].text) &&
-		    path_holder(w, KW_READ, s->word[i].text, NULL) == NULL &&
-		    path_holder(w, KW_WRITE, s->word[i].text, NULL) == NULL)
+		    path_holders_find(&w->read, s->word[i].text, NULL) == NULL &&
+		    path_holders_find(&w->write, s->word[i].text, NULL) == NULL)
 			tell(w, LINT_HIDES, s->word[i].at,
 			    "nothing to hide: no grant covers this path");
 	}
@@ -550,6 +546,10 @@ lint_server(struct check *c, const struct server *server)
 	const struct stmt *s;
 	size_t i;
 
+	if (path_holders_make(server, KW_READ, &w.read) < 0 ||
+	    path_holders_make(server, KW_WRITE, &w.write) < 0 ||
+	    path_holders_make(server, KW_HIDE, &w.hide) < 0)
+		diag_error(c->diag, server->at, "out of memory");
 	for (i = 0; i < server->stmt_n; i++) {
 		s = &server->stmt[i];
 		if (s->kw == KW_READ || s->kw == KW_WRITE || s->kw == KW_HIDE)
@@ -560,4 +560,7 @@ lint_server(struct check *c, const struct server *server)
 		    s->kw == KW_RESOURCE || s->kw == KW_PROMPT || s->kw == KW_METHOD)
 			pairs(&w, s);
 	}
+	path_holders_free(&w.read);
+	path_holders_free(&w.write);
+	path_holders_free(&w.hide);
 }
