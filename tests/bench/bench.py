@@ -374,19 +374,6 @@ def memory_answers(ask, answer, asked):
         os.write(answer, b"\n")
 
 
-def decision_rows():
-    """One decision and one load by the number of rules; no cell is needed."""
-    print("| rules of each kind | plain hash look-up, ns | tool, ns | program, ns | load, ms |")
-    print("| --- | --- | --- | --- | --- |")
-    out = subprocess.run([os.path.join(ROOT, "build/tests/decide")], check=True,
-                         stdout=subprocess.PIPE).stdout.decode()
-    for line in out.splitlines():
-        v = dict(zip(line.split()[::2], map(float, line.split()[1::2])))
-        print("| %.0f | %.0f | %.0f | %.0f | %.2f |" % (v["rules"], v["plain"], v["gate"],
-                                                      v["exec"], v["load_us"] / 1000))
-    print("\nGoal: one decision < 200 ns, flat in the number of rules.\n")
-
-
 def scrub_rows(kit):
     """The scrubber alone, with what it is compared with in the same process."""
     r = kit.run([kit.STAGE + "/bin/scrub", "64" if QUICK else "256"], timeout=300)

@@ -4,6 +4,7 @@
  * Times are of the thread's processor: others may run beside.
  *
  *	scrub [MEGABYTES]
+ *	scrub --growth	by the number of secrets (bench-growth)
  *
  * Cold: the text is larger than every cache, what comes out goes into 64 KiB
  * that stay warm, as a pipe's buffer does; a copy is given the same.
@@ -17,6 +18,7 @@
 #include "leash/scrub/private.h"
 #include "leash/scrub/scrub.h"
 #include "leash/vault/vault.h"
+#include "shim/base/array.h"
 
 #ifdef HAVE_HS
 #include <hs/hs.h>
@@ -377,15 +379,46 @@ many(struct bench *b, const char *text, size_t len)
 	buf_free(&c.out);
 }
 
+/* For bench-growth: "secrets ms ms", of the text and of the tables. */
+static void
+growth(void)
+{
+	static const int counts[] = {1, 4, 16, 64, 256, 512};
+	static struct kit kits[ARRAY_LEN(counts)];
+	size_t len = (size_t)64 << 20;
+	char *text = aligned_alloc(4096, len);
+
+	need(text != NULL, "no memory");
+	json_text(text, len);
+	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+		struct bench b = {.kit = &kits[i]};
+		double tables, best = 1e9;
+
+		buf_init(&b.out, PIECE * 4);
+		kit_open(&kits[i], counts[i]);
+		tables = timed(&b, SCRUB, text, 1, PIECE);
+		for (int k = 0; k < TURNS; k++)
+			best = least(best, timed(&b, SCRUB, text, len, PIECE));
+		printf("%d %.3f %.3f\n", counts[i], best * 1e3, tables * 1e3);
+		buf_free(&b.out);
+	}
+	free(text);
+}
+
 int
 main(int argc, char **argv)
 {
 	static struct kit kit, one;
 	struct bench b = {.kit = &kit};
 	size_t len = (size_t)(argc > 1 ? atoi(argv[1]) : 256) << 20;
-	char *text = aligned_alloc(4096, len);
+	char *text;
 	double t;
 
+	if (argc > 1 && strcmp(argv[1], "--growth") == 0) {
+		growth();
+		return 0;
+	}
+	text = aligned_alloc(4096, len);
 	need(text != NULL && len > 0, "no memory");
 	buf_init(&b.out, PIECE * 4);
 	kit_open(&kit, 64);
