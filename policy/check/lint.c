@@ -374,8 +374,7 @@ path_lint(struct work *w, const struct stmt *s, const struct word *p)
 		agent_lint(w, p);
 	if (s->expanded)
 		return;
-	by = path_holders_find(
-	    s->kw == KW_READ ? &w->read : &w->write, p->text, p);
+	by = path_holders_find(s->kw == KW_READ ? &w->read : &w->write, p->text, p);
 	if (by != NULL && (strcmp(by->text, p->text) != 0 || by < p))
 		tell(w, LINT_TWICE, p->at,
 		    "redundant: `%s` on line %u already covers this", keyword_name(s->kw),

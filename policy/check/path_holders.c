@@ -15,8 +15,7 @@ holder_order(const void *x, const void *y)
 }
 
 int
-path_holders_make(
-    const struct server *server, enum keyword kw, struct path_holders *ret)
+path_holders_make(const struct server *server, enum keyword kw, struct path_holders *ret)
 {
 	size_t n = 0;
 

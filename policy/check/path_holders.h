@@ -27,6 +27,6 @@ void path_holders_free(struct path_holders *);
 /* The first word of the server that is path or a directory above it, other than not;
  * NULL: there is none. path is in normal form. */
 const struct word *path_holders_find(
-    const struct path_holders *, const char *path, const struct word *not );
+    const struct path_holders *, const char *path, const struct word * not );
 
 #endif

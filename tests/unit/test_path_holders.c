@@ -31,8 +31,8 @@ path_make(char *out, size_t cap)
 
 	(void)snprintf(out, cap, "/");
 	for (int i = 0; i < depth; i++)
-		len += (size_t)snprintf(
-		    out + len, cap - len, "/%s", names[(size_t)rand() % ARRAY_LEN(names)]);
+		len += (size_t)snprintf(out + len, cap - len, "/%s",
+		    names[(size_t)rand() % ARRAY_LEN(names)]);
 }
 
 static void
@@ -43,8 +43,8 @@ lines_make(void)
 			path_make(text[i][k], sizeof(text[i][k]));
 			if (rand() % 20 == 0)
 				(void)snprintf(text[i][k], sizeof(text[i][k]), "$name/x");
-			words[i][k] = (struct word){
-			    .text = text[i][k], .len = strlen(text[i][k])};
+			words[i][k] =
+			    (struct word){.text = text[i][k], .len = strlen(text[i][k])};
 		}
 		lines[i] = (struct stmt){.kw = rand() % 3 == 0 ? KW_WRITE : KW_READ,
 		    .word = words[i],
@@ -80,13 +80,11 @@ same_as_every_line(void **state)
 		assert_int_equal(path_holders_make(&server, KW_READ, &h), 0);
 		for (size_t i = 0; i < LINES; i++) {
 			const struct word *not = rand() % 2 == 0 ? &words[i][0] : NULL;
-			const struct word *wanted =
-			    every_line(KW_READ, text[i][0], not );
+			const struct word *wanted = every_line(KW_READ, text[i][0], not );
 
 			if (!path_is_normal(text[i][0]))
 				continue;
-			assert_ptr_equal(
-			    path_holders_find(&h, text[i][0], not ), wanted);
+			assert_ptr_equal(path_holders_find(&h, text[i][0], not ), wanted);
 			found += wanted != NULL;
 			none += wanted == NULL;
 		}

@@ -112,6 +112,28 @@ plain_paths(void **state)
 	assert_int_equal(chdir(cwd), 0);
 }
 
+/* A path in plain form is resolved by one call, and to the same as by steps. */
+static void
+the_same_at_once(void **state)
+{
+	struct path_resolved once, walked;
+	struct stat a, b;
+
+	assert_int_equal(path_resolve(at("dir/file"), 0, NULL, NULL, &once), 0);
+	assert_int_equal(path_resolve(at("dir//file"), 0, NULL, NULL, &walked), 0);
+	assert_string_equal(once.real, walked.real);
+	assert_int_equal(fstat(once.fd, &a), 0);
+	assert_int_equal(fstat(walked.fd, &b), 0);
+	assert_int_equal(a.st_ino, b.st_ino);
+	assert_int_equal(
+	    fcntl(once.fd, F_GETFL) & O_PATH, fcntl(walked.fd, F_GETFL) & O_PATH);
+	assert_int_equal(fcntl(once.fd, F_GETFD), FD_CLOEXEC);
+	fd_close(&once.fd);
+	fd_close(&walked.fd);
+	assert_int_equal(resolve(at("dir/..x"), PATH_MISSING_OK, &once), 0);
+	assert_string_equal(once.real, at("dir/..x"));
+}
+
 static void
 missing_names(void **state)
 {
@@ -304,6 +326,7 @@ main(void)
 {
 	static const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(plain_paths),
+	    cmocka_unit_test(the_same_at_once),
 	    cmocka_unit_test(missing_names),
 	    cmocka_unit_test(links_below_a_shared_directory),
 	    cmocka_unit_test(in_a_directory),
