@@ -296,6 +296,43 @@ is_canonical_text(const char *path)
 	return *path == '\0';
 }
 
+static int
+open_linkless(const char *path, unsigned flags)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+	    .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+
+	if ((flags & PATH_LAST_LINK) != 0)
+		how.flags |= O_NOFOLLOW;
+	/* syscalls: openat2 */
+	return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+}
+
+/* Only its last name is missing, in a directory that has no link on its way. */
+static bool
+missing_at_once(const char *path, struct path_resolved *ret)
+{
+	const char *name = strrchr(path, '/') + 1;
+	size_t n = (size_t)(name - path);
+	int fd = -1;
+
+	if (n <= 1)
+		return false;
+	memcpy(ret->real, path, n - 1);
+	ret->real[n - 1] = '\0';
+	ret->fd = open_linkless(ret->real, 0);
+	if (ret->fd < 0)
+		return false;
+	fd = openat(ret->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0 || errno != ENOENT) {
+		fd_close(&fd);
+		fd_close(&ret->fd);
+		return false;
+	}
+	ret->missing = n;
+	return true;
+}
+
 /*
  * A path without any link is its own canonical path: the kernel says so in one call.
  * Anything else is walked step by step.
@@ -303,17 +340,14 @@ is_canonical_text(const char *path)
 static bool
 at_once(const char *path, unsigned flags, struct path_resolved *ret)
 {
-	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
-	    .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
-
 	if (!is_canonical_text(path) || path[1] == '\0')
 		return false;
-	if ((flags & PATH_LAST_LINK) != 0)
-		how.flags |= O_NOFOLLOW;
-	/* syscalls: openat2 */
-	ret->fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
-	if (ret->fd < 0)
+	ret->fd = open_linkless(path, flags);
+	if (ret->fd < 0 && (errno != ENOENT || (flags & PATH_MISSING_OK) == 0 ||
+			       !missing_at_once(path, ret))) {
+		ret->fd = -1;
 		return false;
+	}
 	memcpy(ret->real, path, strlen(path) + 1);
 	return true;
 }
@@ -329,7 +363,6 @@ path_resolve(const char *path, unsigned flags, path_link_fn *fn, void *arg,
 	ret->fd = -1;
 	if (at_once(path, flags, ret))
 		return 0;
-	ret->fd = -1;
 	r = begin(&w, path);
 	if (r == 0)
 		r = walk_all(&w);

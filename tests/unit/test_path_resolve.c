@@ -130,8 +130,19 @@ the_same_at_once(void **state)
 	assert_int_equal(fcntl(once.fd, F_GETFD), FD_CLOEXEC);
 	fd_close(&once.fd);
 	fd_close(&walked.fd);
-	assert_int_equal(resolve(at("dir/..x"), PATH_MISSING_OK, &once), 0);
+	/* a last name that is missing */
+	assert_int_equal(
+	    path_resolve(at("dir/..x"), PATH_MISSING_OK, NULL, NULL, &once), 0);
+	assert_int_equal(
+	    path_resolve(at("dir//..x"), PATH_MISSING_OK, NULL, NULL, &walked), 0);
 	assert_string_equal(once.real, at("dir/..x"));
+	assert_string_equal(once.real, walked.real);
+	assert_int_equal(once.missing, walked.missing);
+	assert_int_equal(fstat(once.fd, &a), 0);
+	assert_int_equal(fstat(walked.fd, &b), 0);
+	assert_int_equal(a.st_ino, b.st_ino);
+	fd_close(&once.fd);
+	fd_close(&walked.fd);
 }
 
 static void
