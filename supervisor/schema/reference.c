@@ -100,23 +100,43 @@ resource_uri(const struct places *p, uint32_t value)
 	return &p->resource[0].uri;
 }
 
+/* Most schemas have one resource and no anchor: room for n + 1, doubled as needed. */
+static int
+room_for(void *array, size_t n, size_t row_size, void **ret)
+{
+	void *more;
+
+	*ret = array;
+	if (n == PLACES_MAX)
+		return -E2BIG;
+	if ((n & (n - 1)) != 0) /* neither none nor a power of two: there is room */
+		return 0;
+	more = reallocarray(array, n == 0 ? 1 : 2 * n, row_size);
+	if (more == NULL)
+		return -ENOMEM;
+	*ret = more;
+	return 0;
+}
+
+/* base may be one of p's own. */
 static int
 resource_add(
     struct places *p, uint32_t value, const struct buf *base, const struct value *id)
 {
-	struct resource *re = &p->resource[p->resource_n];
-	int r;
+	struct buf uri;
+	void *rows;
+	int r = uri_resolve(
+	    base, id == NULL ? "" : id->text, id == NULL ? 0 : before_fragment(id), &uri);
 
-	if (p->resource_n == PLACES_MAX)
-		return -E2BIG;
-	r = uri_resolve(base, id == NULL ? "" : id->text,
-	    id == NULL ? 0 : before_fragment(id), &re->uri);
+	if (r == 0) {
+		r = room_for(p->resource, p->resource_n, sizeof(*p->resource), &rows);
+		p->resource = rows;
+	}
 	if (r < 0) {
-		buf_free(&re->uri);
+		buf_free(&uri);
 		return r;
 	}
-	re->value = value;
-	p->resource_n++;
+	p->resource[p->resource_n++] = (struct resource){value, uri};
 	return 0;
 }
 
@@ -124,8 +144,12 @@ static int
 anchor_add(
     const struct schema *s, struct places *p, uint32_t value, uint32_t name, size_t skip)
 {
-	if (p->anchor_n == PLACES_MAX)
-		return -E2BIG;
+	void *rows;
+	int r = room_for(p->anchor, p->anchor_n, sizeof(*p->anchor), &rows);
+
+	p->anchor = rows;
+	if (r < 0)
+		return r;
 	p->anchor[p->anchor_n++] =
 	    (struct anchor){value, p->resource_of[value], &s->tree.value[name], skip};
 	return 0;
@@ -194,10 +218,8 @@ places_new(const struct schema *s, struct places **ret)
 
 	if (p == NULL)
 		return r;
-	p->resource = calloc(PLACES_MAX, sizeof(*p->resource));
-	p->anchor = calloc(PLACES_MAX, sizeof(*p->anchor));
 	p->resource_of = calloc(s->tree.n, sizeof(*p->resource_of));
-	if (p->resource != NULL && p->anchor != NULL && p->resource_of != NULL)
+	if (p->resource_of != NULL)
 		r = read_all(s, p);
 	if (r == 0)
 		*ret = p;

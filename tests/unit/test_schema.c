@@ -295,6 +295,42 @@ refs(void **state)
 	}
 }
 
+/* As many names as are kept, each below a `$id` of its own; and one too many. */
+static void
+many_places(void **state)
+{
+	char why[SCHEMA_WHY_MAX], wanted[64];
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 1 << 20);
+	for (uint32_t n = 1022; n <= 1024; n++) {
+		buf_clear(&b);
+		assert_int_equal(buf_printf(&b,
+				     "{\"$id\":\"http://h/d/\",\"$ref\":\"http://h/d/e/"
+				     "%u#a\",\"$defs\":{",
+				     n - 1),
+		    0);
+		for (uint32_t i = 0; i < n; i++)
+			assert_int_equal(buf_printf(&b,
+					     "\"%u\":{\"$id\":\"e/%u\",\"$anchor\":"
+					     "\"a\",\"type\":\"string\"},",
+					     i, i),
+			    0);
+		assert_int_equal(buf_printf(&b, "\"last\":true}}%c", '\0'), 0);
+		if (n < 1024) { /* and the schema's own */
+			assert_int_equal(judge((const char *)b.data, "1", why), -EBADMSG);
+			assert_int_equal(warning_n, 0);
+			assert_int_equal(judge((const char *)b.data, "\"a\"", why), 0);
+			continue;
+		}
+		assert_int_equal(judge((const char *)b.data, "1", why), 0);
+		(void)snprintf(wanted, sizeof(wanted), "/$defs/%u: `$id`", n - 1);
+		assert_memory_equal(warning, wanted, strlen(wanted));
+	}
+	buf_free(&b);
+}
+
 /* A list as deep as messages may be, by a schema that mentions itself. */
 static void
 recursive(void **state)
@@ -601,6 +637,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(keywords),
 	    cmocka_unit_test(refs),
+	    cmocka_unit_test(many_places),
 	    cmocka_unit_test(recursive),
 	    cmocka_unit_test(regular_expressions),
 	    cmocka_unit_test(exponential),
