@@ -39,28 +39,44 @@ config_bad(struct config_tree *t, size_t at, const char *why)
 	return -EBADMSG;
 }
 
+/* Makes room for one more item after n. */
 static int
-grow(struct config_tree *t)
+grow(void **items, size_t n, size_t *cap, size_t item_len)
 {
-	size_t cap = t->cap == 0 ? 64 : 2 * t->cap;
-	struct config_node *node;
+	size_t more = *cap == 0 ? 64 : 2 * *cap;
+	void *moved;
 
-	if (t->n == TREE_NODES_MAX)
+	if (n == TREE_NODES_MAX)
 		return -E2BIG;
-	if (t->n < t->cap)
+	if (n < *cap)
 		return 0;
-	node = reallocarray(t->node, cap, sizeof(*node));
-	if (node == NULL)
+	moved = reallocarray(*items, more, item_len);
+	if (moved == NULL)
 		return -ENOMEM;
-	t->node = node;
-	t->cap = cap;
+	*items = moved;
+	*cap = more;
 	return 0;
+}
+
+void
+config_comment(struct config_tree *t, size_t from, size_t to)
+{
+	int r;
+
+	if (t->comment_n > 0 && from < t->comment[t->comment_n - 1].to)
+		return;
+	r = grow(
+	    (void **)&t->comment, t->comment_n, &t->comment_cap, sizeof(*t->comment));
+	if (r == 0)
+		t->comment[t->comment_n++] = (struct config_comment){from, to};
+	else
+		t->failed = r;
 }
 
 int
 config_add(struct config_tree *t, size_t parent, struct config_node node, size_t *ret)
 {
-	int r = grow(t);
+	int r = grow((void **)&t->node, t->n, &t->cap, sizeof(*t->node));
 	size_t i = t->n;
 
 	if (r < 0) {
@@ -92,12 +108,15 @@ config_parse(enum dialect dialect, const char *bytes, size_t len, struct config_
 	    [DIALECT_YAML] = yaml_file_parse,
 	};
 
+	int r;
+
 	*ret = (struct config_tree){.bytes = bytes, .len = len, .dialect = dialect};
 	if (len > TREE_FILE_MAX)
 		return -E2BIG;
 	if (memchr(bytes, '\0', len) != NULL)
 		return config_bad(ret, 0, "the file has a NUL byte");
-	return parse[dialect](ret);
+	r = parse[dialect](ret);
+	return r == 0 ? ret->failed : r;
 }
 
 void
@@ -108,6 +127,7 @@ config_free(struct config_tree *t)
 		config_wipe(t->node[i].text);
 	}
 	free(t->node);
+	free(t->comment);
 	*t = (struct config_tree){.n = 0};
 }
 

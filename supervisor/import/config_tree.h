@@ -14,7 +14,7 @@
 #include <stddef.h>
 
 #define TREE_FILE_MAX  (16u << 20) /* bytes of a configuration file */
-#define TREE_NODES_MAX 1000000
+#define TREE_NODES_MAX 1000000     /* and the most comments */
 #define TREE_DEPTH_MAX 64
 #define TREE_NONE      ((size_t)-1)
 
@@ -38,9 +38,16 @@ struct config_node {
 	size_t first, last, next; /* indexes of children and of the next sibling */
 };
 
+struct config_comment {
+	size_t from, to; /* with its marks */
+};
+
 struct config_tree {
 	struct config_node *node; /* node[0] is the root */
 	size_t n, cap;
+	struct config_comment *comment; /* in the order of the file */
+	size_t comment_n, comment_cap;
+	int failed;        /* a comment could not be kept: config_parse returns it */
 	const char *bytes; /* the caller's, until config_free */
 	size_t len;
 	enum dialect dialect;
@@ -66,6 +73,8 @@ int yaml_file_parse(struct config_tree *);
 
 /* Adds a node; parent is TREE_NONE for the root. Takes key and text. */
 int config_add(struct config_tree *, size_t parent, struct config_node, size_t *ret);
+/* Adds a comment, unless the parser was here before. An error is that of config_parse. */
+void config_comment(struct config_tree *, size_t from, size_t to);
 /* Records an error at this offset. -EBADMSG. */
 int config_bad(struct config_tree *, size_t at, const char *why);
 /* A copy of bytes. NULL: no memory. */

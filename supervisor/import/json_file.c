@@ -34,11 +34,14 @@ skip(struct scan *s)
 			s->at++;
 		} else if (c == '/' && left > 1 && b[s->at + 1] == '/') {
 			end = memchr(b + s->at, '\n', left);
-			s->at = end == NULL ? s->t->len : (size_t)(end - b);
+			end = end == NULL ? b + s->t->len : end;
+			config_comment(s->t, s->at, (size_t)(end - b));
+			s->at = (size_t)(end - b);
 		} else if (c == '/' && left > 1 && b[s->at + 1] == '*') {
 			end = memmem(b + s->at + 2, left - 2, "*/", 2);
 			if (end == NULL)
 				return config_bad(s->t, s->at, "expected */ after /*");
+			config_comment(s->t, s->at, (size_t)(end - b) + 2);
 			s->at = (size_t)(end - b) + 2;
 		} else {
 			return 0;

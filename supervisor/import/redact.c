@@ -46,21 +46,63 @@ is_secret(const struct config_tree *t, size_t i)
 	return redact_looks_secret(n->key, n->text) || is_argument(t, i);
 }
 
+struct hiding {
+	const struct config_tree *t;
+	struct buf *out;
+	size_t from, to;   /* what is left to print */
+	size_t comment;    /* the next one */
+	size_t secret_end; /* of a list of secrets */
+	int r;
+};
+
+/* Prints up to a place that is hidden, and a word for it. */
+static void
+hide(struct hiding *h, size_t at, size_t end, const char *word)
+{
+	if (h->r < 0 || end <= h->from || at >= h->to || at >= end)
+		return;
+	if (at > h->from)
+		h->r = buf_put(h->out, h->t->bytes + h->from, at - h->from);
+	if (h->r == 0)
+		h->r = buf_puts(h->out, word);
+	h->from = end;
+}
+
+static void
+hide_comments(struct hiding *h, size_t before)
+{
+	const struct config_comment *c = h->t->comment;
+
+	for (; h->comment < h->t->comment_n && c[h->comment].from < before; h->comment++)
+		hide(h, c[h->comment].from, c[h->comment].to, "[comment]");
+}
+
+static void
+hide_node(struct hiding *h, size_t i)
+{
+	const struct config_node *n = &h->t->node[i];
+	bool listed = n->at < h->secret_end;
+
+	if (n->key != NULL && secret_shaped(n->key))
+		hide(h, n->from, n->at, "[secret] ");
+	hide_comments(h, n->at); /* between the key and the value */
+	if (n->type == NODE_ARRAY && n->key != NULL && redact_looks_secret(n->key, NULL))
+		h->secret_end = n->end;
+	if (is_secret(h->t, i) || (listed && n->text != NULL))
+		hide(h, n->at, n->end, "[secret]");
+}
+
 int
 redact(const struct config_tree *t, size_t from, size_t to, struct buf *out)
 {
-	int r = 0;
+	struct hiding h = {.t = t, .out = out, .from = from, .to = to};
 
-	for (size_t i = 0; r == 0 && i < t->n; i++) {
-		const struct config_node *n = &t->node[i];
-
-		if (n->end <= from || n->at >= to || n->at == n->end || !is_secret(t, i))
-			continue;
-		if (n->at > from)
-			r = buf_put(out, t->bytes + from, n->at - from);
-		if (r == 0)
-			r = buf_puts(out, "[secret]");
-		from = n->end;
+	for (size_t i = 0; h.r == 0 && i < t->n; i++) {
+		hide_comments(&h, t->node[i].from);
+		hide_node(&h, i);
 	}
-	return r == 0 && from < to ? buf_put(out, t->bytes + from, to - from) : r;
+	hide_comments(&h, t->len);
+	if (h.r == 0 && h.from < to)
+		h.r = buf_put(out, t->bytes + h.from, to - h.from);
+	return h.r;
 }

@@ -46,9 +46,13 @@ blanks(struct scan *s)
 static void
 comment(struct scan *s)
 {
-	if (peek(s) == '#')
-		while (peek(s) != -1 && peek(s) != '\n')
-			s->at++;
+	size_t from = s->at;
+
+	if (peek(s) != '#')
+		return;
+	while (peek(s) != -1 && peek(s) != '\n')
+		s->at++;
+	config_comment(s->t, from, s->at);
 }
 
 /* Blanks, comments and line ends. */

@@ -56,6 +56,13 @@ line_next(struct scan *s)
 	line_find_end(s);
 }
 
+static void
+comment(struct scan *s)
+{
+	if (peek(s) == '#')
+		config_comment(s->t, s->at, s->end);
+}
+
 /* The indentation of the next line with content, at whose start s is then; -1: none. */
 static int
 content(struct scan *s, size_t *ret_indent)
@@ -74,6 +81,7 @@ content(struct scan *s, size_t *ret_indent)
 			s->at = start;
 			return 0;
 		}
+		comment(s);
 		s->at = start;
 	}
 }
@@ -96,6 +104,7 @@ line_over(struct scan *s)
 	blanks(s);
 	if (peek(s) != -1 && (peek(s) != '#' || s->at == at))
 		return config_bad(s->t, s->at, "expected the end of the line");
+	comment(s);
 	line_next(s);
 	return 0;
 }
@@ -335,6 +344,7 @@ value_at(struct scan *s, size_t parent, struct config_node node, size_t indent, 
 	}
 	node.at = node.end = after;
 	node.type = NODE_OTHER;
+	comment(s);
 	line_next(s);
 	if (content(s, &next) < 0 ||
 	    (next <= indent && !(next == indent && is_item(s, next)))) {

@@ -22,6 +22,10 @@ places(const struct config_tree *t)
 		if (n->comma != TREE_NONE && t->bytes[n->comma] != ',')
 			abort();
 	}
+	for (size_t i = 0; i < t->comment_n; i++)
+		if (t->comment[i].from >= t->comment[i].to || t->comment[i].to > t->len ||
+		    (i > 0 && t->comment[i].from < t->comment[i - 1].to))
+			abort();
 }
 
 /* The bytes outside of the edits are those of the file. */

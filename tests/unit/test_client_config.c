@@ -207,15 +207,11 @@ not_understood(void **state)
 	}
 }
 
-/* A diff shows no secret of the lines that it shows, also not one of another entry. */
-static void
-redacted(void **state)
+/* The diff of the first entry; the caller frees it. */
+static char *
+diff(enum dialect dialect, const char *key, const char *text)
 {
-	static const char text[] =
-	    "{\"s\": {\"a\": {\"command\": \"x\", \"env\": {\"A_KEY\": \"one12345\"}}, "
-	    "\"b\": {\"url\": \"x\", \"headers\": {\"Authorization\": \"two12345\"}}, "
-	    "\"c\": {\"args\": [\"--token\", \"three12345\"]}}}";
-	static const struct client_file file = {.dialect = DIALECT_JSON, .key = "s"};
+	struct client_file file = {.dialect = dialect, .key = key};
 	struct edits e = {.n = 0};
 	struct buf after;
 	char *shown = NULL;
@@ -223,7 +219,7 @@ redacted(void **state)
 	FILE *out;
 
 	buf_init(&after, 1u << 20);
-	assert_int_equal(config_parse(DIALECT_JSON, text, strlen(text), &tree), 0);
+	assert_int_equal(config_parse(dialect, text, strlen(text), &tree), 0);
 	assert_int_equal(entries_find(&tree, &file, &found), 0);
 	assert_int_equal(edits_entry(&e, &tree, &found.entry[0], "n"), 0);
 	assert_int_equal(edits_apply(&e, &tree, &after), 0);
@@ -231,14 +227,60 @@ redacted(void **state)
 	assert_non_null(out);
 	edits_diff(&e, &tree, out);
 	assert_int_equal(fclose(out), 0);
-	assert_null(strstr(shown, "12345"));
-	assert_non_null(strstr(shown, "\"A_KEY\": [secret]"));
-	assert_non_null(strstr(shown, "+{\"s\": {\"a\": {\"command\": \"kennel\""));
-	free(shown);
 	edits_free(&e);
 	buf_free(&after);
 	entries_free(&found);
 	config_free(&tree);
+	return shown;
+}
+
+/* A diff shows no secret of the lines that it shows: also not one of another entry, of
+ * a list, or of a comment. */
+static void
+redacted(void **state)
+{
+	static const struct {
+		enum dialect dialect;
+		const char *key, *text, *shown[2];
+	} row[] = {
+	    {DIALECT_JSON, "s",
+		"{\"s\": {\"a\": {\"command\": \"x\", \"env\": {\"A_KEY\": "
+		"\"one12345\"}}, "
+		"\"b\": {\"url\": \"x\", \"headers\": {\"Authorization\": "
+		"\"two12345\"}}, "
+		"\"c\": {\"args\": [\"--token\", \"three12345\"]}, "
+		"\"d\": {\"tokens\": [\"12345\", 12345, {\"x\": \"12345\"}], \"e\": 1}}}",
+		{"\"A_KEY\": [secret]", "[[secret], [secret], {\"x\": [secret]}], \"e\": "
+					"1"}},
+	    {DIALECT_JSON, "s",
+		"{\"s\": { /* 12345\n 12345 */ \"a\" /* 12345 */: /* 12345 */ "
+		"{\"command\": \"x\", // \"TOKEN\": \"12345\"\n"
+		"\"args\": [\"-u\", // 12345\n \"-v\" /* 12345 */]}}}",
+		{"\"command\": \"x\", [comment]", "\"-u\", [comment]"}},
+	    {DIALECT_JSON, "s",
+		"{\"s\": {\"ghp_0123456789abcdefghijABCDEFGHIJ012345\": {\"command\": "
+		"\"x\"}}}",
+		{"[secret] {\"command\": \"x\"}", "[secret] {\"command\": \"kennel\""}},
+	    {DIALECT_TOML, "m",
+		"[m.a]\ncommand = 'x' # 12345\nargs = [\"-u\", # 12345\n# \"12345\"\n]\n"
+		"env = {B = \"c\", A_KEY = \"12345\"} # A_KEY = \"12345\"\n",
+		{"command = 'x' [comment]", "A_KEY = [secret]} [comment]"}},
+	    {DIALECT_YAML, "extensions",
+		"extensions:\n  b: # 12345\n    cmd: x # 12345\n    args: # 12345\n"
+		"    - -y # 12345\n# 12345\n    - 'z'\n    envs:\n"
+		"      A_KEY: |  # 12345\n        12345\n",
+		{"cmd: x [comment]", "- -y [comment]"}},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
+		char *shown = diff(row[i].dialect, row[i].key, row[i].text);
+
+		assert_null(strstr(shown, "12345"));
+		for (size_t k = 0; k < ARRAY_LEN(row[i].shown); k++)
+			assert_non_null(strstr(shown, row[i].shown[k]));
+		assert_non_null(strstr(shown, "\"kennel\""));
+		free(shown);
+	}
 }
 
 static void
