@@ -1,8 +1,13 @@
 /*
  * TOML: tables and their keys, with the place of each value. An array of tables
  * ([[x]]) is no part of the tree. Dates and numbers are not interpreted.
+ *
+ * A key may be given once, and a table may be opened by any line. So all keys are in one
+ * balanced tree (tsearch): a file with a million keys takes seconds, not hours.
  */
 #include <errno.h>
+#include <search.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "supervisor/import/config_tree.h"
@@ -12,6 +17,13 @@
 struct scan {
 	struct config_tree *t;
 	size_t at;
+	void *names; /* struct name, by by_name */
+};
+
+struct name { /* a key of an object */
+	size_t object;
+	const char *key; /* of the node */
+	size_t node;
 };
 
 struct key {
@@ -80,6 +92,47 @@ line_end(struct scan *s)
 		return config_bad(s->t, s->at, "expected the end of the line");
 	s->at += peek(s) == '\n';
 	return 0;
+}
+
+/* ---- names --------------------------------------------------------------------- */
+
+static int
+by_name(const void *a, const void *b)
+{
+	const struct name *x = a, *y = b;
+
+	if (x->object != y->object)
+		return x->object < y->object ? -1 : 1;
+	return strcmp(x->key, y->key);
+}
+
+/* The member with this key, or TREE_NONE. */
+static size_t
+name_find(const struct scan *s, size_t object, const char *key)
+{
+	const struct name wanted = {.object = object, .key = key};
+	struct name *const *found = tfind(&wanted, &s->names, by_name);
+
+	return found == NULL ? TREE_NONE : (*found)->node;
+}
+
+/* config_add, and its key can be found then. */
+static int
+add(struct scan *s, size_t parent, struct config_node node, size_t *ret)
+{
+	int r = config_add(s->t, parent, node, ret);
+	struct name *name;
+
+	if (r < 0 || node.key == NULL)
+		return r;
+	name = malloc(sizeof(*name));
+	if (name == NULL)
+		return -ENOMEM;
+	*name = (struct name){.object = parent, .key = node.key, .node = *ret};
+	if (tsearch(name, &s->names, by_name) != NULL)
+		return 0;
+	free(name);
+	return -ENOMEM;
 }
 
 /* ---- strings and keys -------------------------------------------------------- */
@@ -205,14 +258,12 @@ object_for(struct scan *s, const struct key *k, size_t n, size_t parent, size_t 
 	for (size_t i = 0; r == 0 && i < n && k->part[i] != NULL; i++) {
 		struct config_node node = {
 		    .type = NODE_OBJECT, .from = at, .comma = TREE_NONE};
-		size_t found = parent;
+		size_t found = name_find(s, parent, k->part[i]);
 
-		r = config_get(s->t, parent, k->part[i], &found);
-		if (r == -ENOENT) {
+		if (found == TREE_NONE) {
 			node.key = config_copy(k->part[i], strlen(k->part[i]));
-			r = node.key == NULL ? -ENOMEM
-					     : config_add(s->t, parent, node, &found);
-		} else if (r < 0 || s->t->node[found].type != NODE_OBJECT ||
+			r = node.key == NULL ? -ENOMEM : add(s, parent, node, &found);
+		} else if (s->t->node[found].type != NODE_OBJECT ||
 			   s->t->node[found].end != 0) {
 			/* an inline table is complete */
 			r = config_bad(s->t, at, "the key is defined before");
@@ -231,7 +282,6 @@ pair_at(struct scan *s, size_t parent, bool lines, int depth)
 {
 	struct config_node node = {.from = s->at, .comma = TREE_NONE, .lines = lines};
 	struct key k;
-	size_t i;
 	int r = key_at(s, &k);
 
 	if (r < 0)
@@ -245,7 +295,7 @@ pair_at(struct scan *s, size_t parent, bool lines, int depth)
 		blanks(s);
 		r = object_for(s, &k, k.n - 1, parent, &parent);
 	}
-	if (r == 0 && config_get(s->t, parent, k.part[k.n - 1], &i) != -ENOENT)
+	if (r == 0 && name_find(s, parent, k.part[k.n - 1]) != TREE_NONE)
 		r = config_bad(s->t, node.from, "the key is defined before");
 	if (r == 0) {
 		node.key = k.part[--k.n];
@@ -322,7 +372,7 @@ value_at(struct scan *s, struct config_node node, size_t parent, int depth)
 	}
 	if (c == '{' || c == '[') {
 		node.type = c == '{' ? NODE_OBJECT : NODE_ARRAY;
-		r = config_add(s->t, parent, node, &i);
+		r = add(s, parent, node, &i);
 		return r < 0 ? r : container(s, i, depth + 1);
 	}
 	r = scalar(s, &node);
@@ -331,7 +381,7 @@ value_at(struct scan *s, struct config_node node, size_t parent, int depth)
 		return r;
 	}
 	node.end = s->at;
-	return config_add(s->t, parent, node, &i);
+	return add(s, parent, node, &i);
 }
 
 /* ---- the file ---------------------------------------------------------------- */
@@ -372,10 +422,7 @@ toml_file_parse(struct config_tree *t)
 
 	if (t->len >= 3 && memcmp(t->bytes, "\xef\xbb\xbf", 3) == 0)
 		s.at = 3;
-	while (r == 0) {
-		space(&s);
-		if (peek(&s) == -1)
-			return 0;
+	for (space(&s); r == 0 && peek(&s) != -1; space(&s)) {
 		if (peek(&s) == '[') {
 			r = header(&s, &table);
 		} else {
@@ -384,5 +431,6 @@ toml_file_parse(struct config_tree *t)
 				r = line_end(&s);
 		}
 	}
+	tdestroy(s.names, free);
 	return r;
 }

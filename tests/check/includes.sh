@@ -61,7 +61,7 @@ judge() {
 	}
 	BEGIN {
 		n = split("arpa/inet assert ctype dirent elf emmintrin endian errno fcntl fnmatch getopt glob " \
-		    "grp immintrin inttypes libgen limits link locale malloc net/if poll pthread pwd sched " \
+		    "grp immintrin inttypes libgen limits link locale malloc net/if poll pthread pwd sched search " \
 		    "signal spawn stdalign stdarg stdatomic stdbool stddef stdint stdio " \
 		    "stdlib stdnoreturn string strings syslog termios time unistd wchar", s, " ")
 		for (i = 1; i <= n; i++)

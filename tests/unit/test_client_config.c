@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <time.h>
 
 #include "shim/base/array.h"
 #include "supervisor/import/edit.h"
@@ -283,6 +284,30 @@ redacted(void **state)
 	}
 }
 
+/* A table of TOML with this many keys takes a fraction of a second of a processor. With
+ * a search of all keys for each one, it would take minutes. */
+static void
+many_keys(void **state)
+{
+	enum { KEYS = 200000, KEY_LEN = 16 };
+	char *text = malloc(KEYS * KEY_LEN + 1);
+	size_t len = 0;
+	clock_t start = clock();
+
+	assert_non_null(text);
+	for (int i = 0; i < KEYS; i++)
+		len += (size_t)snprintf(text + len, KEY_LEN, "k%07d = 1\n", i);
+	assert_int_equal(config_parse(DIALECT_TOML, text, len, &tree), 0);
+	assert_int_equal(tree.n, KEYS + 1);
+	config_free(&tree);
+	assert_true((clock() - start) / CLOCKS_PER_SEC < 20);
+	/* and a key that is there twice is found */
+	memcpy(text + len - 13, text, 8);
+	assert_int_equal(config_parse(DIALECT_TOML, text, len, &tree), -EBADMSG);
+	config_free(&tree);
+	free(text);
+}
+
 static void
 paths(void **state)
 {
@@ -325,6 +350,7 @@ main(void)
 	    cmocka_unit_test(refused),
 	    cmocka_unit_test(not_understood),
 	    cmocka_unit_test(redacted),
+	    cmocka_unit_test(many_keys),
 	    cmocka_unit_test(paths),
 	    cmocka_unit_test(corpus),
 	};
