@@ -1115,6 +1115,11 @@ UNIT_client_config = \
 	supervisor/import/toml_file.o \
 	supervisor/import/yaml_file.o \
 	tests/fuzz/fuzz_client_config.o
+UNIT_config_file = \
+	$(BASE_SMALL) \
+	shim/base/make_dirs.o \
+	shim/base/slurp.o \
+	supervisor/import/config_file.o
 UNIT_dump	= tests/fuzz/fuzz_dump.o $(UNIT_registry)
 UNIT_global_file	= tests/fuzz/fuzz_global_file.o $(UNIT_registry)
 UNIT_register_tool	= $(UNIT_registry)
@@ -1305,6 +1310,7 @@ UNITS = \
 	check_rules \
 	client_config \
 	condition \
+	config_file \
 	default_filter \
 	diff \
 	dump \

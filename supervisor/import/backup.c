@@ -56,6 +56,12 @@ list_free(struct dirent **entry, int n)
 		free(entry);
 }
 
+static void
+backup_path(const char *dir, const struct dirent *e, char ret[PATH_MAX])
+{
+	(void)snprintf(ret, PATH_MAX, "%.3000s/%.255s", dir, e->d_name); /* fits */
+}
+
 static int
 next_path(const char *dir, char ret[PATH_MAX])
 {
@@ -146,20 +152,74 @@ backup_free(struct backup *b)
 	free(b->bytes);
 }
 
-static int
-restore(const struct backup *b)
+/* Has a backup of this file these bytes? */
+static bool
+is_kept(const char *dir, const struct config_file *f, const struct config_file *left)
 {
-	struct config_file now;
-	uint8_t digest[32];
-	int r = config_file_read(b->path, &now);
+	struct dirent **entry = NULL;
+	int n = list(dir, &entry);
+	char path[PATH_MAX];
+	bool kept = false;
+
+	for (int i = n - 1; i >= 0 && !kept; i--) {
+		struct backup b;
+
+		backup_path(dir, entry[i], path);
+		kept = backup_read(path, &b) == 0 && strcmp(b.path, f->path) == 0 &&
+		       b.len - b.at == left->len &&
+		       memcmp(b.bytes + b.at, left->bytes, left->len) == 0;
+		backup_free(&b);
+	}
+	list_free(entry, n);
+	return kept;
+}
+
+/* Do these bytes begin with what is left? */
+static bool
+is_part(const struct config_file *left, const void *bytes, size_t len)
+{
+	return left->len <= len && memcmp(bytes, left->bytes, left->len) == 0;
+}
+
+int
+backup_clear(const char *dir, const struct config_file *f, const void *bytes, size_t len,
+    char ret_path[PATH_MAX])
+{
+	struct config_file left;
+	int r = config_file_left(f, &left);
 
 	if (r == 0) {
-		mcp_digest((const uint8_t *)now.bytes, now.len, digest);
-		if (memcmp(digest, b->digest, sizeof(digest)) != 0)
-			r = -ESTALE;
+		memcpy(ret_path, left.path, sizeof(left.path));
+		if (!is_part(&left, bytes, len) && !is_part(&left, f->bytes, f->len) &&
+		    !is_kept(dir, f, &left))
+			r = -EEXIST;
+		else
+			r = unlink(left.path) < 0 ? -errno : 1;
 	}
+	config_file_free(&left);
+	return r == -ENOENT ? 0 : r;
+}
+
+static int
+restore(const char *dir, const struct backup *b)
+{
+	const char *was = b->bytes + b->at;
+	size_t len = b->len - b->at;
+	struct config_file now;
+	uint8_t digest[32];
+	char path[PATH_MAX];
+	int r = config_file_read(b->path, &now);
+
 	if (r == 0)
-		r = config_file_replace(&now, b->bytes + b->at, b->len - b->at);
+		r = backup_clear(dir, &now, was, len, path);
+	if (r >= 0 && now.len == len && memcmp(now.bytes, was, len) == 0)
+		r = 0; /* the import was interrupted before it replaced the file */
+	else if (r >= 0) {
+		mcp_digest((const uint8_t *)now.bytes, now.len, digest);
+		r = memcmp(digest, b->digest, sizeof(digest)) != 0
+			? -ESTALE
+			: config_file_replace(&now, was, len);
+	}
 	config_file_free(&now);
 	return r;
 }
@@ -177,11 +237,10 @@ each(const char *dir, bool restores, backup_report *report, void *arg)
 		struct backup b;
 		int r;
 
-		(void)snprintf(path, sizeof(path), "%.3000s/%.255s", dir,
-		    entry[i]->d_name); /* fits */
+		backup_path(dir, entry[i], path);
 		r = backup_read(path, &b);
 		if (r == 0 && restores)
-			r = restore(&b);
+			r = restore(dir, &b);
 		if (!restores)
 			r = 0; /* it is removed, even if it is damaged */
 		if (r == 0 && unlink(path) < 0)

@@ -15,6 +15,14 @@
 int backup_write(const char *dir, const struct config_file *, const void *bytes,
     size_t len, char ret_path[PATH_MAX]);
 
+/*
+ * Removes what an interrupted import has left next to a file (config_file_left), if its
+ * bytes are in the file, in these bytes that will replace it, or in a backup. 0: nothing
+ * is left; 1: removed; -EEXIST: a save of another program may be in it; -errno.
+ */
+int backup_clear(const char *dir, const struct config_file *, const void *bytes,
+    size_t len, char ret_path[PATH_MAX]);
+
 /* Reports one backup: r of backup_restore or of unlink. */
 typedef void backup_report(const char *path, const char *backup, int r, void *arg);
 /*

@@ -41,6 +41,9 @@ struct import {
 bool import_wanted(const struct import *, const struct entry *);
 /* Where the backups are. NULL: no directory of data. Static. */
 const char *import_backup_dir(void);
+/* Keeps other imports from changing files, until ret is closed. An exit status, after
+ * reporting why. */
+int import_lock(int *ret);
 /* Changes every file that was found. An exit status. */
 int import_write(struct import *);
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "shim/base/array.h"
+#include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/layout.h"
@@ -222,6 +223,10 @@ tell_undo(const char *path, const char *backup, int r, void *arg)
 		log_error("%s was changed after the import and is left as it is; its "
 			  "original is at the end of %s",
 		    path, backup);
+	else if (r == -EEXIST || r == -EUCLEAN)
+		log_error("%s.kennel-new may be a change of another program: compare it "
+			  "with %s, remove it, and run `kennel import --undo` again",
+		    path, path);
 	else
 		log_error("unable to restore from %s: %s", backup, strerror(-r));
 }
@@ -239,9 +244,13 @@ static int
 backups(bool undo)
 {
 	const char *dir = import_backup_dir();
-	int r = undo ? backup_restore(dir, tell_undo, NULL)
-		     : backup_forget(dir, tell_forget, NULL);
+	int lock, r = import_lock(&lock);
 
+	if (r != 0)
+		return r;
+	r = undo ? backup_restore(dir, tell_undo, NULL)
+		 : backup_forget(dir, tell_forget, NULL);
+	fd_close(&lock);
 	if (r < 0)
 		log_error("unable to read %s: %s", dir, strerror(-r));
 	else if (undo)

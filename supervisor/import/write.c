@@ -4,10 +4,13 @@
  * secrets are removed again.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
+#include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
@@ -38,6 +41,39 @@ as_meant(const struct import_found *f, const struct buf *text, size_t edited)
 	return ok && after == before + edited;
 }
 
+/* Removes what an interrupted import has left of a file, which these bytes will
+ * replace. */
+static int
+clear_left(const struct import_found *f, const void *bytes, size_t len)
+{
+	char path[PATH_MAX] = "";
+	int r = backup_clear(import_backup_dir(), &f->file, bytes, len, path);
+
+	if (r == 1)
+		printf("removed %s, which an interrupted import had left\n", path);
+	return r < 0 ? r : 0;
+}
+
+static void
+tell_unchanged(const struct import_found *f, int r)
+{
+	const char *path = f->file.path;
+
+	if (r == -EEXIST)
+		log_error("an interrupted import has left %s.kennel-new, and it may be "
+			  "a change of another program: compare it with %s, remove it, "
+			  "and run `kennel import --write` again",
+		    path, path);
+	else if (r == -EUCLEAN)
+		log_error("other programs have changed %s, and one of their changes is "
+			  "in %s.kennel-new: compare the two",
+		    path, path);
+	else
+		log_error("unable to change %s: %s; it is left as it is", path,
+		    r == -ESTALE ? "another program has changed it meanwhile"
+				 : strerror(-r));
+}
+
 static int
 replace(const struct import_found *f, struct edits *edits, size_t edited)
 {
@@ -49,6 +85,8 @@ replace(const struct import_found *f, struct edits *edits, size_t edited)
 	r = edits_apply(edits, &f->tree, &text);
 	if (r == 0 && !as_meant(f, &text, edited))
 		r = -EBADMSG;
+	if (r == 0)
+		r = clear_left(f, text.data, text.len);
 	if (r == 0)
 		r = backup_write(
 		    import_backup_dir(), &f->file, text.data, text.len, backup);
@@ -62,9 +100,7 @@ replace(const struct import_found *f, struct edits *edits, size_t edited)
 		    log_quote(shown, sizeof(shown), f->file.path, strlen(f->file.path)));
 		edits_diff(edits, &f->tree, stdout);
 	} else {
-		log_error("unable to change %s: %s; it is left as it is", f->file.path,
-		    r == -ESTALE ? "another program has changed it meanwhile"
-				 : strerror(-r));
+		tell_unchanged(f, r);
 	}
 	explicit_bzero(text.data, text.len);
 	buf_free(&text);
@@ -121,16 +157,46 @@ write_file(struct writing *w, const struct import_found *f)
 		server_take_back(w, f);
 		status = EXIT_FAILED;
 	}
+	r = edits.n == 0 ? clear_left(f, "", 0) : 0;
+	if (r < 0) {
+		tell_unchanged(f, r);
+		status = EXIT_INPUT;
+	}
 	edits_free(&edits);
 	return status;
+}
+
+int
+import_lock(int *ret)
+{
+	const char *dir = paths_data_dir();
+	int r = dir == NULL ? -ENOENT : fd_make_dirs(dir);
+
+	if (r == 0)
+		*ret = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (r == 0 && *ret < 0)
+		r = -errno;
+	/* early: flock */
+	if (r == 0 && flock(*ret, LOCK_EX | LOCK_NB) < 0) {
+		r = -errno;
+		fd_close(ret);
+	}
+	if (r == -EWOULDBLOCK)
+		log_error("another `kennel import` is changing files: wait for its end");
+	else if (r < 0)
+		log_error("unable to lock %s: %s",
+		    dir == NULL ? "the data directory" : dir, strerror(-r));
+	return r < 0 ? EXIT_CONFIG : 0;
 }
 
 int
 import_write(struct import *m)
 {
 	static struct writing w; /* large */
-	int status = 0, one;
+	int lock, status = import_lock(&lock), one;
 
+	if (status != 0)
+		return status;
 	w.m = m;
 	for (size_t i = 0; i < m->found_n; i++) {
 		one = write_file(&w, &m->found[i]);
@@ -143,5 +209,6 @@ import_write(struct import *m)
 		    "have the secrets in clear text:\n`kennel import --forget` "
 		    "removes them.\n",
 		    paths_config_dir(), import_backup_dir());
+	fd_close(&lock);
 	return status;
 }

@@ -284,6 +284,64 @@ def concurrent():
     h.end()
 
 
+@test("what an interrupted import has left is removed by the next one if its bytes are elsewhere too, and is named if not")
+def interrupted():
+    before, after = plain("mcpServers")
+    h = Home("interrupted")
+    at = h.put(".cursor/mcp.json", before)
+    new = at + ".kennel-new"
+    # killed before the exchange: a part of the new file
+    h.put(".cursor/mcp.json.kennel-new", after[:50])
+    code, out, err = h.write()
+    equal(code, 0, out + err)
+    within("removed " + new, out)
+    equal(reads(at).decode(), after)
+    equal(os.listdir(os.path.dirname(at)), ["mcp.json"])
+    # killed after it: the original, which the backup has too; nothing is left to edit
+    h.put(".cursor/mcp.json.kennel-new", before)
+    code, out, err = h.write()
+    equal(code, 0, out + err)
+    within("removed " + new, out)
+    equal(os.listdir(os.path.dirname(at)), ["mcp.json"])
+    # something else: kept and named, by each of the verbs
+    h.put(".cursor/mcp.json.kennel-new", before + "// mine\n")
+    code, out, err = h.write()
+    equal(code, 65, out + err)
+    within("has left %s, and it may be a change of another program" % new, err)
+    code, out, err = h.run("import", "--undo")
+    equal(code, 65, out + err)
+    within(new + " may be a change of another program", err)
+    equal(reads(at).decode(), after)
+    os.rename(new, new + ".mine")
+    equal(h.run("import", "--undo")[0], 0)
+    equal(reads(at).decode(), before)
+    os.rename(new + ".mine", new)
+    code, out, err = h.write()
+    equal(code, 125, out + err)
+    within(new, err)
+    equal(reads(at).decode(), before)
+    equal(reads(new).decode(), before + "// mine\n")
+    h.end()
+
+
+@test("two imports do not change files at the same time")
+def exclusive():
+    h = Home("exclusive")
+    at = h.put(".cursor/mcp.json", plain("mcpServers")[0])
+    p = start([KENNEL, "import", "--write", "--no-start", "--stdin"], cwd=h.dir + "/project", stdin=subprocess.PIPE,
+              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+              env={"PATH": "/usr/bin:/bin", "HOME": h.dir, "KENNEL_HOME": h.kennel})
+    wait_for(lambda: os.path.exists(h.kennel + "/policies/srv.kennel"), 30)  # it has the lock, and waits for the passphrase
+    for words in (["--write"], ["--undo"], ["--forget"]):
+        code, out, err = h.run("import", *words)
+        equal(code, 78, out + err)
+        within("another `kennel import` is changing files", err)
+    out, err = p.communicate(PASSPHRASE, timeout=50)
+    equal(p.returncode, 0, out + err)
+    equal(reads(at).decode(), plain("mcpServers")[1])
+    h.end()
+
+
 @test("an imported server runs as the agent starts it, with its secret from the vault and the tools that it marks as reading")
 def runs():
     h = Home("runs")
