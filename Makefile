@@ -1683,6 +1683,10 @@ FUZZ_client_hello	= leash/egress/client_hello.o
 FUZZ_remote_message = \
 	leash/remote/message.o \
 	shim/base/buf.o
+FUZZ_tool_headers = \
+	leash/remote/message.o \
+	leash/remote/tool_headers.o \
+	shim/base/buf.o
 FUZZ_response_head	= leash/remote/response_head.o
 FUZZ_sse	= leash/remote/sse.o shim/base/buf.o
 FUZZ_dial = \
@@ -1728,6 +1732,7 @@ FUZZ = \
 	sse \
 	status \
 	subid \
+	tool_headers \
 	vault \
 	wire
 

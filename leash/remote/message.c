@@ -13,18 +13,6 @@
 #include <errno.h>
 #include <string.h>
 
-bool
-slice_is(struct slice s, const char *text)
-{
-	return s.len == strlen(text) && memcmp(s.at, text, s.len) == 0;
-}
-
-bool
-slice_same(struct slice a, struct slice b)
-{
-	return a.len == b.len && a.len > 0 && memcmp(a.at, b.at, a.len) == 0;
-}
-
 void
 message_one_line(char *text, size_t len)
 {
@@ -60,18 +48,18 @@ unit(struct slice s, size_t at, uint32_t *ret)
 	return 0;
 }
 
-/* The escape after `\\` at *at. */
+/* The escape after `\\` at *at, as UTF-8: the number of bytes in text, or -EBADMSG. */
 static int
-unescape(struct slice s, size_t *at, struct buf *out)
+escape(struct slice s, size_t *at, uint8_t text[static 4])
 {
 	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
 	const char *simple = *at < s.len ? strchr(from, s.at[*at]) : NULL;
 	uint32_t code, low;
-	uint8_t text[4];
 
 	if (simple != NULL && *simple != '\0') {
 		++*at;
-		return buf_putc(out, to[simple - from]);
+		text[0] = (uint8_t)to[simple - from];
+		return 1;
 	}
 	if (*at >= s.len || s.at[*at] != 'u' || unit(s, *at + 1, &code) < 0)
 		return -EBADMSG;
@@ -85,23 +73,80 @@ unescape(struct slice s, size_t *at, struct buf *out)
 	} else if (code >= 0xdc00 && code < 0xe000) {
 		return -EBADMSG;
 	}
-	return buf_put(out, text, utf8_put(code, text));
+	return (int)utf8_put(code, text);
 }
 
 int
 message_unescape(struct slice s, struct buf *out)
 {
+	uint8_t text[4];
 	size_t i = 0;
-	int r = 0;
+	int r = 0, n;
 
 	while (i < s.len && r == 0)
 		if (s.at[i] != '\\') {
 			r = buf_putc(out, s.at[i++]);
 		} else {
 			i++;
-			r = unescape(s, &i, out);
+			n = escape(s, &i, text);
+			r = n < 0 ? n : buf_put(out, text, (size_t)n);
 		}
 	return r;
+}
+
+/* The bytes of a string without its escapes, one after the other. */
+struct reader {
+	struct slice s;
+	size_t at;
+	uint8_t text[4]; /* of the last escape */
+	int n, i;        /* bytes in it; those already returned */
+};
+
+/* The next byte; -1 at the end; -EBADMSG. */
+static int
+next_byte(struct reader *r)
+{
+	if (r->i < r->n)
+		return r->text[r->i++];
+	if (r->at >= r->s.len)
+		return -1;
+	if (r->s.at[r->at] != '\\')
+		return (uint8_t)r->s.at[r->at++];
+	r->at++;
+	r->n = escape(r->s, &r->at, r->text);
+	r->i = 1;
+	return r->n < 0 ? -EBADMSG : r->text[0];
+}
+
+static bool
+has_escape(struct slice s)
+{
+	return memchr(s.at, '\\', s.len) != NULL;
+}
+
+bool
+slice_same(struct slice a, struct slice b)
+{
+	struct reader x = {.s = a}, y = {.s = b};
+	int c, d;
+
+	if (a.len == 0 || b.len == 0)
+		return false;
+	if (a.len == b.len && memcmp(a.at, b.at, a.len) == 0)
+		return true;
+	if (!has_escape(a) && !has_escape(b))
+		return false;
+	do {
+		c = next_byte(&x);
+		d = next_byte(&y);
+	} while (c == d && c >= 0);
+	return c == -1 && d == -1;
+}
+
+bool
+slice_is(struct slice s, const char *text)
+{
+	return slice_same(s, (struct slice){text, strlen(text)});
 }
 
 /* ---- reading --------------------------------------------------------------- */
@@ -273,6 +318,8 @@ result_member(void *arg, struct slice key, struct slice value)
 
 	if (slice_is(key, "protocolVersion"))
 		m->settled = slice_text(value);
+	if (slice_is(key, "capabilities"))
+		m->capabilities = value;
 }
 
 struct parts {
@@ -311,7 +358,9 @@ message_read(const char *text, size_t len, struct message *ret)
 	if (after == NULL || blanks(after, end) != end)
 		return -EBADMSG;
 	m.batch = *p == '[';
-	if (!m.batch) {
+	if (m.batch)
+		m.items = (struct slice){p, (size_t)(after - p)};
+	else {
 		r = slice_members(
 		    (struct slice){p, (size_t)(after - p)}, top_member, &parts);
 		if (r < 0)

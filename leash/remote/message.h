@@ -14,16 +14,18 @@ struct slice {
 };
 
 struct message {
-	bool batch;             /* an array: nothing else is read */
-	bool answers;           /* has a result or an error */
-	struct slice id;        /* as written; null: not there */
-	struct slice method;    /* strings: the bytes between the quotes, as written */
-	struct slice name;      /* params.name, .uri or .taskId, by the method */
-	struct slice version;   /* params._meta: the protocol version; modern messages */
-	struct slice settled;   /* result.protocolVersion, of `initialize` */
-	struct slice request;   /* params.requestId, as written */
-	struct slice cursor;    /* params.cursor, as written */
-	struct slice arguments; /* params.arguments, as written */
+	bool batch;           /* an array: only items is read */
+	struct slice items;   /* the array */
+	bool answers;         /* has a result or an error */
+	struct slice id;      /* as written; null: not there */
+	struct slice method;  /* strings: the bytes between the quotes, as written */
+	struct slice name;    /* params.name, .uri or .taskId, by the method */
+	struct slice version; /* params._meta: the protocol version; modern messages */
+	struct slice settled; /* result.protocolVersion, of `initialize` */
+	struct slice capabilities; /* result.capabilities, as written */
+	struct slice request;      /* params.requestId, as written */
+	struct slice cursor;       /* params.cursor, as written */
+	struct slice arguments;    /* params.arguments, as written */
 };
 
 /* 0, or -EBADMSG if it is no object or array.  The slices point into the text. */
@@ -42,7 +44,11 @@ int slice_members(struct slice object, member_fn *, void *arg);
 int slice_items(struct slice array, member_fn *, void *arg);
 /* The value of this key, as written; len 0: not there. */
 struct slice slice_member(struct slice object, struct slice key);
-bool slice_is(struct slice, const char *);
+/*
+ * The same bytes; or, of strings, the same text in other escapes: a peer may write an id
+ * or a name otherwise than it came.  False if one of them is empty.
+ */
 bool slice_same(struct slice, struct slice);
+bool slice_is(struct slice, const char *);
 
 #endif

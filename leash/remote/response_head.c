@@ -19,7 +19,7 @@ status_line(struct response_head *h, const char *line, size_t len)
 
 	if (len < 5 || memcmp(line, "HTTP/", 5) != 0)
 		return false;
-	*h = (struct response_head){.len = len};
+	*h = (struct response_head){.len = h->len};
 	space = memchr(line, ' ', len);
 	at = space == NULL ? len : (size_t)(space - line) + 1;
 	if (len - at < 3)
@@ -80,6 +80,14 @@ location(struct response_head *h, const char *value, size_t len)
 	return 0;
 }
 
+/* libcurl decompresses, also what it did not ask for. */
+static int
+transfer_encoding(struct response_head *h, const char *value, size_t len)
+{
+	(void)h;
+	return len == 7 && strncasecmp(value, "chunked", 7) == 0 ? 0 : -EBADMSG;
+}
+
 static const struct {
 	const char *name;
 	int (*fn)(struct response_head *, const char *value, size_t len);
@@ -87,6 +95,7 @@ static const struct {
     {"content-type", content_type},
     {"location", location},
     {"mcp-session-id", session_id},
+    {"transfer-encoding", transfer_encoding},
 };
 
 int
@@ -97,11 +106,13 @@ response_head_line(struct response_head *h, const char *line, size_t len)
 
 	while (len > 0 && isspace((unsigned char)line[len - 1]))
 		len--;
-	if (status_line(h, line, len))
-		return 0;
 	h->len += len;
 	if (h->len > HEAD_MAX)
 		return -EMSGSIZE;
+	if (len == 0)
+		h->ended = h->status >= 200;
+	if (h->ended || status_line(h, line, len))
+		return 0;
 	colon = memchr(line, ':', len);
 	if (colon == NULL)
 		return 0;

@@ -5,8 +5,12 @@
  */
 #include "leash/remote/sse.h"
 
+#include "shim/base/array.h"
+
 #include <errno.h>
 #include <string.h>
+
+#define KEPT_MAX (64u << 10) /* bytes of memory that an empty buffer keeps */
 
 void
 sse_init(struct sse *s, size_t line_max, sse_event_fn *fn, void *arg)
@@ -23,13 +27,30 @@ sse_free(struct sse *s)
 	buf_free(&s->data);
 }
 
+/* One large event in a stream that lasts for hours must not cost its memory for hours. */
+static void
+empty(struct buf *b)
+{
+	if (b->cap > KEPT_MAX)
+		buf_free(b);
+	else
+		buf_clear(b);
+}
+
 void
 sse_restart(struct sse *s)
 {
-	buf_clear(&s->line);
-	buf_clear(&s->data);
+	empty(&s->line);
+	empty(&s->data);
 	memcpy(s->next, s->id, sizeof(s->next));
 	s->other = s->begun = s->after_cr = false;
+}
+
+void
+sse_forget(struct sse *s)
+{
+	s->id[0] = s->next[0] = '\0';
+	s->retry_ms = SSE_NO_RETRY;
 }
 
 /* ---- fields ---------------------------------------------------------------- */
@@ -103,7 +124,7 @@ dispatch(struct sse *s)
 	memcpy(s->id, s->next, sizeof(s->id));
 	if (s->data.len > 0 && !s->other)
 		s->fn(s->arg, (char *)s->data.data, s->data.len);
-	buf_clear(&s->data);
+	empty(&s->data);
 	s->other = false;
 }
 
@@ -127,12 +148,12 @@ line_end(struct sse *s)
 		value = colon == NULL ? line + len : colon + 1;
 		if (value < line + len && *value == ' ')
 			value++;
-		for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		for (i = 0; i < ARRAY_LEN(fields); i++)
 			if (strlen(fields[i].name) == name &&
 			    memcmp(fields[i].name, line, name) == 0)
 				r = fields[i].fn(s, value, (size_t)(line + len - value));
 	}
-	buf_clear(&s->line);
+	empty(&s->line);
 	return r;
 }
 

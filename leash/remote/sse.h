@@ -11,7 +11,6 @@
 #include "shim/base/buf.h"
 
 #define SSE_ID_MAX    1024 /* bytes of an event's id */
-#define SSE_TYPE_MAX  64
 #define SSE_NO_RETRY  UINT32_MAX
 #define SSE_RETRY_MAX 3600000 /* ms; more is cut */
 
@@ -34,6 +33,8 @@ void sse_init(struct sse *, size_t line_max, sse_event_fn *, void *arg);
 void sse_free(struct sse *);
 /* A new stream that goes on where the last one ended: keeps id and retry_ms. */
 void sse_restart(struct sse *);
+/* The next stream goes on with nothing: an id means something in its session only. */
+void sse_forget(struct sse *);
 /* Calls fn for each event that is complete.  0, -EMSGSIZE or -ENOMEM. */
 int sse_feed(struct sse *, const char *, size_t);
 

@@ -29,8 +29,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		data += n;
 		len -= n;
 	}
-	if (h.status > 999 || strlen(h.session) > SESSION_MAX ||
-	    strlen(h.location) > LOCATION_MAX)
+	if (h.status > 999 || (h.ended && h.status < 200) ||
+	    strlen(h.session) > SESSION_MAX || strlen(h.location) > LOCATION_MAX)
 		abort();
 	for (const char *p = h.session; *p != '\0'; p++)
 		if (*p <= ' ' || *p >= 0x7f)
