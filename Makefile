@@ -338,6 +338,7 @@ DIAL = \
 # An MCP server at a URL, in place of a local one: libcurl, and nothing of the leash.
 REMOTE = \
 	$(BASE_SMALL) \
+	leash/remote/answers.o \
 	leash/remote/exchange.o \
 	leash/remote/http.o \
 	leash/remote/main.o \
@@ -1276,6 +1277,8 @@ SCRUB = \
 	shim/base/buf.o \
 	shim/base/sort.o \
 	shim/base/token_checksum.o
+# The test has its own libcurl and its own clock.
+UNIT_remote_exchange = $(filter-out leash/remote/main.o leash/remote/http.o shim/base/loop.o,$(REMOTE))
 UNIT_scrub	= tests/unit/scrub_bench.o $(SCRUB)
 UNIT_scrub_encodings = $(SCRUB)
 UNIT_scrub_structured = $(SCRUB)
@@ -1357,6 +1360,7 @@ UNITS = \
 	recorder \
 	register_tool \
 	registry \
+	remote_exchange \
 	result_meta \
 	row_index \
 	schema \

@@ -12,6 +12,9 @@
  * The GET stream of a session is an exchange without a message, and begins again
  * whenever it ends, later and later, until the server refuses it.
  *
+ * A message that may have arrived is never sent again: the server may have done what it
+ * asks.  Its error reports an unknown outcome.
+ *
  * What comes is hostile: a message, an event, a head has a limit, and nothing of it is
  * quoted in an error.
  */
@@ -34,18 +37,36 @@
 #define ANSWERS_MAX  (64u << 20) /* bytes of memory for unfinished answers */
 #define RETRY_MS_MIN 100
 #define RETRY_MS_MAX 60000
+#define WAIT_MS_MAX  60000
+
+/* The end of an error after which the request may have been done. */
+#define UNKNOWN \
+	"it may have done what was asked: find out before the request is sent again"
 
 static void on_event(void *arg, char *data, size_t len);
+
+/* A free row, or that of an exchange that only waits for the end of its stream. */
+static struct exchange *
+row(struct remote *r)
+{
+	struct exchange *x, *lingers = NULL;
+
+	for (x = r->exchange; x < r->exchange + EXCHANGES_MAX; x++) {
+		if (x->kind == EXCHANGE_FREE)
+			return x;
+		if (x->answered && x->at_ns != 0 && x != r->barrier && !x->internal)
+			lingers = x;
+	}
+	if (lingers != NULL)
+		exchange_free(lingers);
+	return lingers;
+}
 
 struct exchange *
 exchange_new(struct remote *r, enum exchange_kind kind)
 {
-	struct exchange *x = NULL;
-	size_t i;
+	struct exchange *x = row(r);
 
-	for (i = 0; i < EXCHANGES_MAX && x == NULL; i++)
-		if (r->exchange[i].kind == EXCHANGE_FREE)
-			x = &r->exchange[i];
 	if (x == NULL)
 		return NULL;
 	*x = (struct exchange){.remote = r, .kind = kind};
@@ -63,6 +84,9 @@ exchange_free(struct exchange *x)
 		x->remote->stream = NULL;
 	if (x->remote->barrier == x)
 		x->remote->barrier = NULL;
+	if (x->remote->renewal == x)
+		x->remote->renewal = NULL;
+	free(x->asked);
 	buf_free(&x->body);
 	buf_free(&x->json);
 	sse_free(&x->sse);
@@ -72,38 +96,6 @@ exchange_free(struct exchange *x)
 
 /* ---- to kennel ------------------------------------------------------------------- */
 
-/* A message of the server's. */
-static void
-emit(struct exchange *x, char *text, size_t len)
-{
-	struct remote *r = x->remote;
-	struct message m;
-	bool response;
-
-	if (message_read(text, len, &m) < 0) {
-		x->broken = "a message that is no JSON object";
-		return;
-	}
-	message_one_line(text, len);
-	response = m.answers && slice_same(m.id, x->message.id);
-	if (response && x->answered)
-		return; /* the first one counts */
-	if (response && slice_is(x->message.method, "initialize") && m.settled.len > 0 &&
-	    m.settled.len < VERSION_CAP) {
-		memcpy(r->version, m.settled.at, m.settled.len);
-		r->version[m.settled.len] = '\0';
-		/* it becomes a header */
-		r->version[strspn(r->version, "0123456789-.abcdefghijklmnopqrstuvwxyz")] =
-		    '\0';
-	}
-	if (response)
-		tool_headers_keep(r, &x->message, text, len);
-	if (response || (m.batch && x->message.batch))
-		x->answered = r->served = true;
-	if (!(response && x->internal))
-		remote_put(r, text, len);
-}
-
 static void
 on_event(void *arg, char *data, size_t len)
 {
@@ -112,7 +104,7 @@ on_event(void *arg, char *data, size_t len)
 	x->heard = true;
 	x->tries = 0;
 	if (x->broken == NULL)
-		emit(x, data, len);
+		answers_message(x, data, len);
 }
 
 void
@@ -120,7 +112,6 @@ exchange_fail(struct exchange *x, const char *fmt, ...)
 {
 	struct remote *r = x->remote;
 	char why[WHY_CAP];
-	struct buf out;
 	va_list ap;
 	char *p;
 
@@ -131,22 +122,20 @@ exchange_fail(struct exchange *x, const char *fmt, ...)
 	for (p = why; *p != '\0'; p++)
 		if (*p < ' ' || *p >= 0x7f || *p == '"' || *p == '\\')
 			*p = '?';
-	if (x->kind != EXCHANGE_REQUEST || x->message.id.len == 0 || x->internal) {
+	if (x->kind == EXCHANGE_REQUEST && !x->internal)
+		answers_fail(x, why);
+	else
 		log_warn("%s", why);
-	} else if (!x->answered) {
-		buf_init(&out, MESSAGE_MAX);
-		if (buf_puts(&out, "{\"jsonrpc\":\"2.0\",\"id\":") < 0 ||
-		    buf_put(&out, x->message.id.at, x->message.id.len) < 0 ||
-		    buf_printf(&out, ",\"error\":{\"code\":-32000,\"message\":\"%s\"}}",
-			why) < 0)
-			die("out of memory");
-		remote_put(r, (const char *)out.data, out.len);
-		buf_free(&out);
-	}
 	session_done(r, x);
 }
 
 /* ---- from the server ------------------------------------------------------------ */
+
+static bool
+is_modern(const struct exchange *x)
+{
+	return x->message.version.len > 0;
+}
 
 static bool
 is_good(const struct exchange *x)
@@ -162,7 +151,8 @@ linger(struct exchange *x)
 		x->at_ns = loop_now() + LINGER_MS * LOOP_MS;
 }
 
-/* Is the memory of all unfinished answers used up? */
+/* Is the memory of all answers used up?  Also a stream that has brought its response, and
+ * is still open, can fill it. */
 static bool
 is_full(const struct remote *r)
 {
@@ -202,6 +192,11 @@ on_body(void *arg, const char *bytes, size_t len)
 
 	if (x->kind == EXCHANGE_NOTE)
 		return 0;
+	if (x->kind == EXCHANGE_STREAM && !(x->head.body == BODY_EVENTS && is_good(x))) {
+		x->answered = true; /* there is no stream, and this body may never end */
+		linger(x);
+		return 0;
+	}
 	if (x->head.body == BODY_EVENTS && is_good(x))
 		r = sse_feed(&x->sse, bytes, len);
 	else if (x->head.body == BODY_JSON && x->kind == EXCHANGE_REQUEST)
@@ -209,9 +204,9 @@ on_body(void *arg, const char *bytes, size_t len)
 	if (r < 0 && x->broken == NULL)
 		x->broken = r == -EMSGSIZE ? "a message of more than 16 MiB"
 					   : "more than the memory of this server holds";
-	if (x->broken == NULL && !x->answered && is_full(x->remote))
+	if (x->broken == NULL && is_full(x->remote))
 		x->broken = "more than 64 MiB of unfinished answers";
-	if (x->answered && !x->message.batch)
+	if (x->answered)
 		linger(x);
 	return x->broken != NULL ? -1 : 0;
 }
@@ -235,12 +230,15 @@ later(const struct exchange *x)
 	return loop_now() + ms * LOOP_MS;
 }
 
-/* The stream of a request ended early: another GET may bring the rest. */
+/* The stream of a request ended early: another GET may bring the rest, unless the server
+ * has refused one. */
 static bool
-resume(struct exchange *x)
+resume(struct exchange *x, const char *why)
 {
+	bool refused = why == NULL && !is_good(x) && x->head.status < 500;
+
 	if (x->kind != EXCHANGE_REQUEST || x->sse.id[0] == '\0' || x->broken != NULL ||
-	    x->message.version.len > 0 || ++x->tries > TRIES_MAX)
+	    refused || is_modern(x) || ++x->tries > TRIES_MAX)
 		return false;
 	x->resuming = true;
 	x->at_ns = later(x);
@@ -260,6 +258,7 @@ stream_ended(struct exchange *x, const char *why)
 	    (why == NULL && (x->head.body != BODY_EVENTS || !is_good(x)) && status < 500))
 		return false; /* 405: it has no stream */
 	x->tries = x->heard ? 1 : x->tries + 1;
+	x->answered = false;
 	x->at_ns = later(x);
 	return true;
 }
@@ -300,14 +299,16 @@ redirect(struct exchange *x)
 	return true;
 }
 
-/* The first answer decides whether there is a server at all. */
+/* The first answer decides whether there is a server at all.  The outcome of a call that
+ * may have arrived is reported. */
 static bool
 unreachable(struct exchange *x, const char *why)
 {
 	struct remote *r = x->remote;
+	bool lost = why != NULL && x->sent && slice_is(x->message.method, "tools/call");
 
 	if (r->served || x->internal || (why == NULL && x->head.status < 500) ||
-	    x->broken != NULL)
+	    x->broken != NULL || lost)
 		return false;
 	if (why != NULL)
 		log_error("unable to reach %s: %s", r->host, why);
@@ -333,7 +334,7 @@ json_body(struct exchange *x)
 	}
 	/* with another status, only the response itself counts */
 	if (is_good(x) || (m.answers && slice_same(m.id, x->message.id)))
-		emit(x, text, x->json.len);
+		answers_message(x, text, x->json.len);
 }
 
 static void
@@ -344,8 +345,14 @@ request_failed(struct exchange *x, const char *why)
 
 	if (x->broken != NULL)
 		exchange_fail(x, "%s sent %s", host, x->broken);
+	else if (why != NULL && x->sent)
+		exchange_fail(x, "lost the connection to %s (%s): " UNKNOWN, host, why);
 	else if (why != NULL)
 		exchange_fail(x, "unable to reach %s: %s", host, why);
+	else if (x->resuming && !is_good(x))
+		exchange_fail(x,
+		    "%s refused the rest of its answer (status %u): " UNKNOWN, host,
+		    status);
 	else if (status == 401 || status == 403)
 		exchange_fail(x,
 		    "%s answered with status %u: the credential is missing or refused "
@@ -354,7 +361,14 @@ request_failed(struct exchange *x, const char *why)
 	else if (!is_good(x))
 		exchange_fail(x, "%s answered with status %u", host, status);
 	else
-		exchange_fail(x, "%s ended its answer without a response", host);
+		exchange_fail(
+		    x, "%s ended its answer without a response: " UNKNOWN, host);
+}
+
+static void
+on_sent(void *arg)
+{
+	((struct exchange *)arg)->sent = true;
 }
 
 static void
@@ -373,8 +387,8 @@ on_done(void *arg, const char *why)
 		return;
 	if (unreachable(x, why))
 		return;
-	if (why == NULL && x->head.status == 404 && r->session[0] != '\0' && !x->again &&
-	    !x->resuming && !x->internal && x->message.version.len == 0) {
+	if (why == NULL && x->head.status == 404 && x->session != 0 && !x->again &&
+	    !x->resuming && !x->internal) {
 		session_renew(r, x);
 		return;
 	}
@@ -382,7 +396,7 @@ on_done(void *arg, const char *why)
 		json_body(x);
 	if (x->answered || (x->kind == EXCHANGE_NOTE && why == NULL && is_good(x)))
 		session_done(r, x);
-	else if (!resume(x))
+	else if (!resume(x, why))
 		request_failed(x, why);
 }
 
@@ -391,7 +405,7 @@ on_done(void *arg, const char *why)
 void
 exchange_send(struct exchange *x)
 {
-	static const struct http_events events = {on_head, on_body, on_done};
+	static const struct http_events events = {on_head, on_body, on_done, on_sent};
 	bool get = x->kind == EXCHANGE_STREAM || x->resuming;
 	struct remote *r = x->remote;
 	struct http_request q = {.method = get ? "GET" : "POST",
@@ -402,6 +416,8 @@ exchange_send(struct exchange *x)
 	if (!get) {
 		q.body = x->body.data;
 		q.body_len = x->body.len;
+		x->session = is_modern(x) || r->session[0] == '\0' ? 0 : r->session_n;
+		x->sent = false;
 	}
 	x->at_ns = 0;
 	x->heard = false;
@@ -420,29 +436,37 @@ exchange_send(struct exchange *x)
 	buf_free(&headers.text);
 }
 
+static void
+due(struct exchange *x, uint64_t now)
+{
+	if (x->until_ns != 0 && x->until_ns <= now)
+		exchange_fail(
+		    x, "%s did not begin another session in time", x->remote->host);
+	else if (x->at_ns == 0 || x->at_ns > now)
+		return;
+	else if (x->answered)
+		session_done(x->remote, x);
+	else
+		exchange_send(x);
+}
+
 int
 exchanges_due(struct remote *r)
 {
-	uint64_t now = loop_now(), left;
-	int wait = -1;
-	size_t i;
+	uint64_t now = loop_now(), next = UINT64_MAX, left;
+	struct exchange *x, *end = r->exchange + EXCHANGES_MAX;
 
-	for (i = 0; i < EXCHANGES_MAX; i++) {
-		struct exchange *x = &r->exchange[i];
-
-		if (x->kind == EXCHANGE_FREE || x->at_ns == 0)
-			continue;
-		if (x->at_ns <= now && x->answered) {
-			session_done(r, x);
-			continue;
-		}
-		if (x->at_ns <= now) {
-			exchange_send(x);
-			continue;
-		}
-		left = (x->at_ns - now) / LOOP_MS + 1;
-		if (wait < 0 || left < (uint64_t)wait)
-			wait = (int)left;
+	for (x = r->exchange; x < end; x++)
+		if (x->kind != EXCHANGE_FREE)
+			due(x, now);
+	for (x = r->exchange; x < end; x++) {
+		if (x->at_ns != 0 && x->at_ns < next)
+			next = x->at_ns;
+		if (x->until_ns != 0 && x->until_ns < next)
+			next = x->until_ns;
 	}
-	return wait;
+	if (next == UINT64_MAX)
+		return -1;
+	left = next > now ? (next - now) / LOOP_MS + 1 : 0;
+	return left < WAIT_MS_MAX ? (int)left : WAIT_MS_MAX;
 }

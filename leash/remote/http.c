@@ -26,10 +26,13 @@ struct http {
 struct http_call {
 	CURL *easy;
 	struct curl_slist *header;
+	const char *body;
+	size_t body_len, taken; /* bytes of the body; of these, libcurl has had taken */
 	struct http_events events;
 	void *arg;
 	char why[CURL_ERROR_SIZE];
-	bool refused; /* head or body aborted it */
+	bool refused;     /* head or body aborted it */
+	bool asked_again; /* for a body that it has had */
 };
 
 int
@@ -88,6 +91,28 @@ on_body(char *bytes, size_t size, size_t n, void *arg)
 	return 0;
 }
 
+/*
+ * libcurl repeats a request whose reused connection broke before the first byte of the
+ * answer, although the server may have done what it asked.  So it gets each byte of a
+ * body once, and no way to begin the body anew.
+ */
+static size_t
+on_read(char *to, size_t size, size_t n, void *arg)
+{
+	struct http_call *c = arg;
+	size_t left = c->body_len - c->taken, len = size * n < left ? size * n : left;
+
+	if (left == 0) {
+		c->asked_again = true;
+		return CURL_READFUNC_ABORT;
+	}
+	if (c->taken == 0 && c->events.sent != NULL)
+		c->events.sent(c->arg);
+	memcpy(to, c->body + c->taken, len);
+	c->taken += len;
+	return len;
+}
+
 /* ---- one request ---------------------------------------------------------------- */
 
 #define SET(option, value) (curl_easy_setopt(c->easy, (option), (value)) == CURLE_OK)
@@ -118,7 +143,7 @@ set_request(struct http_call *c, const struct http_request *q)
 	       SET(CURLOPT_TIMEOUT_MS, q->timeout_ms) &&
 	       (post ? SET(CURLOPT_POST, 1L) &&
 			   SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)q->body_len) &&
-			   SET(CURLOPT_POSTFIELDS, q->body)
+			   SET(CURLOPT_READFUNCTION, on_read) && SET(CURLOPT_READDATA, c)
 		     : SET(CURLOPT_CUSTOMREQUEST, q->method));
 }
 
@@ -160,6 +185,8 @@ http_start(struct http *h, const struct http_request *q, const struct http_event
 		return -ENOMEM;
 	c->events = *events;
 	c->arg = arg;
+	c->body = q->body;
+	c->body_len = q->body_len;
 	c->easy = curl_easy_init();
 	/* libcurl would wait for "100 Continue" before a body */
 	r = c->easy == NULL ? -ENOMEM : header_add(c, "Expect:");
@@ -197,8 +224,11 @@ finish(struct http *h, CURL *easy, CURLcode code)
 
 	if (curl_easy_getinfo(easy, CURLINFO_PRIVATE, &c) != CURLE_OK || c == NULL)
 		return;
+	if (code == CURLE_SEND_FAIL_REWIND)
+		c->asked_again = true;
 	(void)snprintf(why, sizeof(why), "%s",
 	    c->refused          ? "refused"
+	    : c->asked_again    ? "the connection closed before the answer"
 	    : c->why[0] != '\0' ? c->why
 				: curl_easy_strerror(code));
 	done = c->events.done;
@@ -245,7 +275,7 @@ http_redirect(
 {
 	static const CURLUPart parts[] = {
 	    CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT};
-	char *url = NULL, *user = NULL;
+	char *url = NULL, *user = NULL, *password = NULL;
 	CURLU *to = curl_url();
 	int r = -EINVAL;
 
@@ -256,7 +286,8 @@ http_redirect(
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
 		if (!same_part(h->origin, to, parts[i]))
 			r = -EXDEV;
-	if (curl_url_get(to, CURLUPART_USER, &user, 0) == CURLUE_OK)
+	if (curl_url_get(to, CURLUPART_USER, &user, 0) == CURLUE_OK ||
+	    curl_url_get(to, CURLUPART_PASSWORD, &password, 0) == CURLUE_OK)
 		r = -EXDEV;
 	if (r == 0 && (curl_url_get(to, CURLUPART_URL, &url, 0) != CURLUE_OK ||
 			  strlen(url) >= out_cap))
@@ -266,6 +297,7 @@ http_redirect(
 out:
 	curl_free(url);
 	curl_free(user);
+	curl_free(password);
 	curl_url_cleanup(to);
 	return r;
 }

@@ -19,6 +19,8 @@ struct http_events {
 	int (*body)(void *arg, const char *bytes, size_t len);
 	/* Once, at the end, and not after http_stop.  why: NULL, or what failed. */
 	void (*done)(void *arg, const char *why);
+	/* NULL, or called when the body of a POST leaves: the server may have it now. */
+	void (*sent)(void *arg);
 };
 
 struct http_request {
@@ -35,7 +37,10 @@ struct http_request {
 int http_new(const char *url, const char *ca, struct http **ret);
 void http_free(struct http *);
 
-/* 0 or -ENOMEM. */
+/*
+ * Begins a request, whose body is sent at most once, also if its connection breaks: no
+ * request is repeated.  0 or -ENOMEM.
+ */
 int http_start(struct http *, const struct http_request *, const struct http_events *,
     void *arg, struct http_call **ret);
 /* Ends the request without an event.  Not from inside of head and body. */

@@ -246,6 +246,7 @@ main(int argc, char **argv)
 	free(r.exchange);
 	buf_free(&r.init);
 	buf_free(&r.initialized);
+	buf_free(&r.agreed);
 	buf_free(&r.lists);
 	return r.status;
 }

@@ -4,6 +4,7 @@
  *	main.c			the command line, stdin and stdout, the loop
  *	session.c		what a message of the agent becomes
  *	exchange.c		one message and its answer: streams, redirects, repetitions
+ *	answers.c		which requests the server has answered
  *	request_headers.c	the headers of a request
  *	tool_headers.c		arguments of a call that are headers, too
  *	http.c			libcurl
@@ -33,6 +34,7 @@
 #define WHY_CAP       512
 
 #define EXIT_UNREACHABLE 69
+#define EXIT_DIFFERS     75 /* a new session is not like the first one */
 #define EXIT_REFUSED     78
 
 enum exchange_kind {
@@ -44,24 +46,36 @@ enum exchange_kind {
 
 struct remote;
 
+/* A request in the message of an exchange: one, or more of a batch. */
+struct asked {
+	struct slice id; /* as written, in the message */
+	bool done;       /* answered or cancelled */
+};
+
 struct exchange {
 	struct remote *remote;
 	enum exchange_kind kind;
 	struct http_call *call; /* NULL: it waits */
 	struct buf body;        /* the message */
 	struct message message; /* its parts, in body */
+	struct asked *asked;    /* asked_n requests; of these, open are not done */
+	size_t asked_n, open;
 	struct response_head head;
 	struct sse sse;
 	struct buf json;
-	char *url;          /* after a redirect; NULL: that of the command line */
-	bool internal;      /* its response is not for the agent */
-	bool answered;      /* the response has come */
-	bool resuming;      /* a GET that goes on with the stream of a request */
-	bool again;         /* sent a second time, in a new session */
-	bool needs_session; /* waits for a new session */
-	bool heard;         /* this connection had an event */
+	char *url;            /* after a redirect; NULL: that of the command line */
+	unsigned int session; /* in which it was sent (remote.session_n); 0: in none */
+	bool internal;        /* its response is not for the agent */
+	bool sent;            /* the server may have the message */
+	bool answered;        /* nothing of it is open, or its stream is of no use */
+	bool agreed;          /* `initialize`: the server began a session */
+	bool resuming;        /* a GET that goes on with the stream of a request */
+	bool again;           /* sent a second time, in a new session */
+	bool needs_session;   /* waits for a new session */
+	bool heard;           /* this connection had an event */
 	unsigned int hops, tries;
 	uint64_t at_ns;     /* when it goes on; 0: not waiting for a time */
+	uint64_t until_ns;  /* when it fails; 0: the agent's deadline ends it */
 	const char *broken; /* why its bytes were refused; NULL */
 };
 
@@ -72,13 +86,17 @@ struct remote {
 	size_t own_n;
 	struct exchange *exchange;     /* EXCHANGES_MAX of them */
 	struct exchange *barrier;      /* no message is read before it ends; or NULL */
+	struct exchange *renewal;      /* begins a new session; or NULL */
 	struct exchange *stream;       /* the GET stream, or NULL */
 	char session[SESSION_MAX + 1]; /* "": none */
+	unsigned int session_n;        /* of these sessions, in their order */
 	char version[VERSION_CAP];     /* as `initialize` settled it; "": not yet */
 	struct buf init, initialized;  /* both messages, for a new session */
+	struct buf agreed;             /* version and capabilities of the first one */
 	struct buf lists;              /* of tools that have headers (tool_headers.c) */
 	bool modern;                   /* the last request was of 2026-07-28 */
 	bool served;                   /* the server has answered a request */
+	bool differs;                  /* a new session is not like the first one */
 	bool ended;                    /* stdin */
 	int status;                    /* exit status; -1: go on */
 };
@@ -91,6 +109,8 @@ void session_message(struct remote *, const char *, size_t);
 void session_done(struct remote *, struct exchange *);
 /* The server has no such session: begins another, then sends x again. */
 void session_renew(struct remote *, struct exchange *x);
+/* The response to `initialize`. */
+void session_answered(struct remote *, struct exchange *, const struct message *);
 /* DELETE, as the last request. */
 void session_close(struct remote *);
 
@@ -101,9 +121,21 @@ void exchange_send(struct exchange *);
 void exchange_free(struct exchange *);
 /* Goes on with those whose time has come; returns the ms until the next, or -1. */
 int exchanges_due(struct remote *);
-/* Its request gets this error, and it ends. */
+/* Its requests get this error, and it ends. */
 void exchange_fail(struct exchange *, const char *, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* ---- answers.c ---- */
+
+/* Finds the requests in the message of an exchange.  0 or -ENOMEM. */
+int answers_begin(struct exchange *);
+/* A message of the server's: to kennel, and the requests that it answers are done. */
+void answers_message(struct exchange *, char *, size_t);
+/* An error as the response to this request; to each that is open. */
+void answers_error(struct remote *, struct slice id, const char *why);
+void answers_fail(struct exchange *, const char *why);
+/* The agent has cancelled this request.  True if nothing of the exchange is open. */
+bool answers_cancel(struct exchange *, struct slice id);
 
 /* ---- request_headers.c ---- */
 

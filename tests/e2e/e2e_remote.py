@@ -1,8 +1,8 @@
 """`remote URL`: a server over Streamable HTTP, in place of a local one."""
+import base64
 import json
 import os
 import sys
-import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 from kit import *  # noqa: E402,F403
@@ -141,6 +141,112 @@ def renewed():
     equal(len(mcp.of("notifications/initialized")), 2)
     check("Mcp-Session-Id" not in mcp.of("initialize")[1][2], "an old session in a new initialize")
     check(mcp.of("tools/call")[-1][2]["Mcp-Session-Id"] != mcp.of("tools/call")[0][2]["Mcp-Session-Id"], "one session")
+    mcp.close()
+
+
+@test("a session that begins again with other capabilities is not gone on with: the server is started again, and its agent told")
+def renewed_differently():
+    mcp = Remote()
+    s = session(mcp)
+    mcp.capabilities = {"tools": {}, "prompts": {}}
+    equal(s.text("forget"), "forgotten")
+    r = s.call("echo", text="in the new session")
+    check("error" in r, r)
+    check(wait_for(lambda: "another protocol version or other capabilities" in stderr_of("far"), 10) is not None, stderr_of("far"))
+    equal([c[3]["params"]["name"] for c in mcp.of("tools/call")], ["forget", "echo"])  # echo: the one that got the 404
+    check(wait_for(lambda: len(mcp.of("DELETE")) == 1, 10) is not None, "the new session is not ended")
+    # an agent that knows the first one is told, by kennel
+    told = []
+    check(wait_for(lambda: ends(s, told), 20) is not None, "the session goes on")
+    within("other capabilities", " ".join(told))
+    mcp.close()
+
+
+def ends(s, told):
+    """A call starts the server again, and the session ends."""
+    try:
+        r = s.call("echo", text="?")
+        told.append(json.dumps(r))
+        check("error" in r or r["result"].get("isError"), "a server that the agent does not know was called", r)
+    except (EOFError, BrokenPipeError):
+        pass
+    return s.p.poll() is not None
+
+
+@test("a call whose stream cannot be resumed (404) has an unknown outcome: it is not sent again, and the next one is in a new session")
+def resume_lost():
+    mcp = Remote()
+    s = session(mcp)
+    r = s.call("lost")
+    within("find out before", r["error"]["message"])
+    equal(len(mcp.of("initialize")), 1)
+    equal(s.text("echo", text="anew"), "anew")
+    equal([c[3]["params"]["name"] for c in mcp.of("tools/call")], ["lost", "echo", "echo"])
+    equal(len(mcp.of("initialize")), 2)
+    check("Last-Event-ID" not in mcp.of("GET")[-1][2], "an event's id of another session")
+    mcp.close()
+
+
+@test("a call that arrived is sent once, also if its connection had been used before and ends without an answer")
+def once():
+    ca = certificate("ca-once")
+    pair = certificate("once", signer=ca)
+    for tls in (None, pair[::-1]):
+        mcp = Remote(tls=tls, stream=False)
+        s = session(mcp, to=" to loopback ca %s" % ca[1] if tls else " to loopback", scheme="https" if tls else "http")
+        for k in range(3):
+            equal(s.text("echo", text="before"), "before")
+            r = s.call("drop")
+            within("find out before", r["error"]["message"])
+            equal(len(mcp.dropped), k + 1)
+        check(max(mcp.dropped) > 1, "no connection was used again: nothing is shown", mcp.dropped)
+        s.close()
+        mcp.close()
+
+
+@test("a response in the stream of the session ends the call and its own stream")
+def elsewhere():
+    mcp = Remote()
+    s = session(mcp)
+    check(wait_for(lambda: mcp.of("GET"), 10) is not None, "no stream")
+    equal(s.text("elsewhere"), "elsewhere")
+    check(mcp.ended.wait(10), "the stream of the call is still open")
+    equal(s.text("echo", text="on"), "on")
+    mcp.close()
+
+
+@test("slow events arrive; a server that answers nothing costs the call its deadline, and nothing else")
+def slow():
+    mcp = Remote()
+    s = session(mcp, "    timeout call 1s\n")
+    equal(s.text("slow"), "slow")
+    r = s.call("silent")
+    check("error" in r, r)
+    check(mcp.ended.wait(10), "the connection is still open")
+    equal(s.text("echo", text="on"), "on")
+    mcp.close()
+
+
+@test("the credential is redacted in events, their notifications, errors, pieces in base64, and on stderr")
+def leaks():
+    mcp = Remote()
+    s = session(mcp, "    secret TOKEN from env TOKEN\n    auth bearer TOKEN\n", env={"TOKEN": TOKEN})
+    check(wait_for(lambda: mcp.of("GET"), 10) is not None, "no stream")
+    said = [json.dumps(s.call("leak", how=h)) for h in ("event", "pieces", "error", "page", "push")]
+    check(wait_for(lambda: sum(m.get("method") == "notifications/message" for m in s.lines) == 2 or
+                   s.lines.append(s.message()), 10) is not None, s.lines)
+    said.append(json.dumps(s.lines))
+    for k, text in enumerate(said):
+        absent(TOKEN, text, k)
+        absent(base64.b64encode(TOKEN.encode()).decode()[:24], text, k)
+    within("***", said[0])
+    within("***", said[2])
+    within("***", said[5])
+    within("status 500", said[3])
+    equal(mcp.of("tools/call")[0][2]["Authorization"], "Bearer " + TOKEN)  # a control: the server had it
+    s.close()
+    absent(TOKEN, s.stderr())
+    absent(TOKEN, stderr_of("far"))
     mcp.close()
 
 

@@ -1,14 +1,17 @@
 """An MCP server over Streamable HTTP for the tests of kennel-remote; the name of a tool is what it does."""
+import base64
 import http.server
 import json
 import queue
+import re
 import ssl
 import threading
 import time
 
 META = "io.modelcontextprotocol/protocolVersion"
 TOOLS = ("echo", "headers", "events", "cut", "resume", "endless", "oversize", "flood_head", "html", "status", "other_host",
-         "moved", "forget", "push", "wrong_id", "held", "empty", "crlf", "twice", "ask", "größe", "large", "fill")
+         "moved", "forget", "push", "wrong_id", "held", "empty", "crlf", "twice", "ask", "größe", "large", "fill",
+         "drop", "silent", "slow", "elsewhere", "leak", "lost")
 
 
 MARKED = {"type": "object", "properties": {
@@ -75,6 +78,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         mcp = self.server.mcp
         self.note()
         last = self.headers.get("Last-Event-ID")
+        if last in mcp.gone:
+            self.head(404, 0)
+            return
         if last in mcp.later:
             self.events(self.event(mcp.later.pop(last), "z"))
             return
@@ -94,6 +100,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         mcp = self.server.mcp
         m = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.posts = getattr(self, "posts", 0) + 1  # over this connection
         self.note(m)
         if mcp.down:
             self.head(mcp.down, 0)
@@ -107,7 +114,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             session = "s-%d" % len(mcp.seen)
             mcp.sessions.add(session)
             self.json({"jsonrpc": "2.0", "id": m["id"], "result": {
-                "protocolVersion": m["params"]["protocolVersion"], "capabilities": {"tools": {"listChanged": True}},
+                "protocolVersion": m["params"]["protocolVersion"], "capabilities": mcp.capabilities,
                 "serverInfo": {"name": "remote", "version": "1"}}}, Mcp_Session_Id=session)
             return
         if not modern and self.headers.get("Mcp-Session-Id") not in mcp.sessions:
@@ -236,6 +243,58 @@ class Handler(http.server.BaseHTTPRequestHandler):
         except OSError:
             mcp.ended.set()
 
+    def tool_drop(self, i, a, mcp):
+        """The request has arrived, and the connection ends without a byte of an answer."""
+        mcp.dropped.append(self.posts)
+        self.close_connection = True
+
+    def tool_silent(self, i, a, mcp):
+        """Nothing, until the other side closes the connection."""
+        self.connection.recv(1)
+        mcp.ended.set()
+        self.close_connection = True
+
+    def tool_slow(self, i, a, mcp):
+        self.head(200, Content_Type="text/event-stream", Transfer_Encoding="chunked")
+        for part in re.findall(b"(?s).{1,16}", self.event(text(i, "slow"), "s")):
+            time.sleep(0.02)
+            self.chunk(part)
+        self.chunk(b"")
+
+    def tool_elsewhere(self, i, a, mcp):
+        """The response comes in the stream of the session, and that of the call stays open."""
+        self.head(200, Content_Type="text/event-stream", Transfer_Encoding="chunked")
+        self.chunk(b": wait\n\n")
+        mcp.pushed.put(text(i, "elsewhere"))
+        self.connection.recv(1)
+        mcp.ended.set()
+        self.close_connection = True
+
+    def tool_leak(self, i, a, mcp):
+        """The credential, in another form each."""
+        value = self.headers["Authorization"].split()[1]
+        if a["how"] == "event":
+            self.events(self.event({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": value}}) +
+                        self.event(text(i, value), "id-" + value))
+        elif a["how"] == "pieces":
+            whole = self.event(text(i, base64.b64encode(value.encode()).decode()))
+            self.events(*[whole[k:k + 5] for k in range(0, len(whole), 5)])
+        elif a["how"] == "error":
+            self.json({"jsonrpc": "2.0", "id": i, "error": {"code": -1, "message": value, "data": value}}, 400)
+        elif a["how"] == "page":
+            body = ("<html>" + value).encode()
+            self.head(500, len(body), Content_Type="text/html", X_Token=value)
+            self.wfile.write(body)
+        else:
+            mcp.pushed.put({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": value}})
+            self.json(text(i, "pushed"))
+
+    def tool_lost(self, i, a, mcp):
+        """A stream that could be resumed, and cannot: the session has ended in between."""
+        mcp.sessions.clear()
+        mcp.gone.add("l-1")
+        self.events(b"id: l-1\nretry: 100\ndata:\n\n")
+
     def tool_wrong_id(self, i, a, mcp):
         self.json(text("another", "wrong"))
 
@@ -289,6 +348,7 @@ class Remote:
         self.seen, self.sessions, self.later = [], set(), {}
         self.pushed, self.got, self.pushed_n = queue.Queue(), queue.Queue(), 0
         self.hold_notes, self.move_notes, self.about = False, False, ""
+        self.capabilities, self.dropped, self.gone = {"tools": {"listChanged": True}}, [], set()
         self.ended, self.down, self.modern, self.stream = threading.Event(), 0, modern, stream
         self.http = Server(("127.0.0.1", 0), Handler)
         self.http.mcp = self
