@@ -762,6 +762,7 @@ KEEPER = \
 	leash/keeper/confirm.o \
 	leash/keeper/main.o \
 	leash/keeper/peers.o \
+	leash/keeper/store.o \
 	leash/vault/locked_pages.o \
 	leash/vault/vault.o
 

@@ -209,15 +209,8 @@ answer_grants(struct peer *peer, struct wire_in *in, struct wire_out *out)
 
 /* ---- values -------------------------------------------------------------------- */
 
-struct asking {
-	struct vault_file_asker asker;
-	struct sign_head head;
-	struct sign_row row[SIGN_SIGNERS_MAX];
-};
-
-/* which: the number of an old version follows; NULL: it does not. */
-static int
-read_asking(struct wire_in *in, struct asking *ret, uint32_t *which)
+int
+answer_asking(struct wire_in *in, struct asking *ret)
 {
 	struct vault_file_asker *a = &ret->asker;
 	struct span id, head, rows;
@@ -227,9 +220,7 @@ read_asking(struct wire_in *in, struct asking *ret, uint32_t *which)
 	id = wire_get_bytes(in, KEEPER_ID_LEN);
 	head = wire_get_bytes(in, sizeof(ret->head));
 	rows = wire_get_bytes(in, sizeof(ret->row));
-	if (which != NULL)
-		*which = wire_get_u32(in);
-	if (wire_end(in) < 0 || id.len != KEEPER_ID_LEN ||
+	if (in->error != 0 || id.len != KEEPER_ID_LEN ||
 	    (head.len != 0 && head.len != sizeof(ret->head)) ||
 	    rows.len % sizeof(ret->row[0]) != 0 || (head.len == 0 && rows.len != 0))
 		return -EBADMSG;
@@ -256,6 +247,31 @@ note(const struct peer *peer, const struct vault_file_asker *a, const char *what
 	    peer->who);
 }
 
+/* A grant cannot give one server the refresh token of another. */
+static bool
+is_of_other(const struct vault_file_asker *a)
+{
+	char own[KEEPER_PATH_MAX + 1];
+
+	return secret_path_is_refresh(a->path) &&
+	       (!secret_path_refresh(a->server, own) || strcmp(own, a->path) != 0);
+}
+
+bool
+answer_allowed(struct peer *peer, const struct vault_file_asker *a, struct wire_out *out)
+{
+	if (!is_of_other(a) && vault_file_allows(keeper.file, a))
+		return true;
+	note(peer, a, "refused");
+	if (!is_of_other(a) && vault_file_granted_once(keeper.file, a->path, a->server))
+		(void)answer_refuse(
+		    out, REASON_OTHER_POLICY, "it was granted for another policy");
+	else
+		(void)answer_refuse(
+		    out, REASON_NO_GRANT, "it was not granted to this server");
+	return false;
+}
+
 /* which: 0 is the current value. */
 static int
 release(struct peer *peer, const struct asking *q, uint32_t which, struct wire_out *out)
@@ -266,14 +282,8 @@ release(struct peer *peer, const struct asking *q, uint32_t which, struct wire_o
 
 	if (!keeper_is_open())
 		return answer_error(out, -ENOKEY);
-	if (!vault_file_allows(keeper.file, a)) {
-		note(peer, a, "refused");
-		if (vault_file_granted_once(keeper.file, a->path, a->server))
-			return answer_refuse(out, REASON_OTHER_POLICY,
-			    "it was granted for another policy");
-		return answer_refuse(
-		    out, REASON_NO_GRANT, "it was not granted to this server");
-	}
+	if (!answer_allowed(peer, a, out))
+		return out->error;
 	/* directly into the packet: u32 type, u32 length, the bytes, NUL */
 	r = vault_file_get(keeper.file, a->path, which, out->data + 8, &len);
 	if (r < 0)
@@ -292,7 +302,9 @@ answer_release(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
 	struct asking q = {0};
 
-	return read_asking(in, &q, NULL) < 0 ? -EBADMSG : release(peer, &q, 0, out);
+	if (answer_asking(in, &q) < 0 || wire_end(in) < 0)
+		return -EBADMSG;
+	return release(peer, &q, 0, out);
 }
 
 /* A client with access to the value may have its old values: it had them before. */
@@ -300,9 +312,11 @@ int
 answer_release_old(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
 	struct asking q = {0};
-	uint32_t which = 0;
+	uint32_t which;
+	int r = answer_asking(in, &q);
 
-	if (read_asking(in, &q, &which) < 0 || which == 0)
+	which = wire_get_u32(in);
+	if (r < 0 || wire_end(in) < 0 || which == 0)
 		return -EBADMSG;
 	return release(peer, &q, which, out);
 }

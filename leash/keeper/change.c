@@ -13,8 +13,8 @@
 #include "leash/keeper/private.h"
 #include "shim/base/log.h"
 
-static uint64_t
-now(void)
+uint64_t
+change_now(void)
 {
 	time_t t = time(NULL); /* syscalls: time */
 
@@ -28,8 +28,9 @@ save(void)
 	size_t len = 0;
 	int r;
 
-	(void)vault_file_prune(keeper.file, now()); /* also remove what has expired */
-	r = vault_file_write(keeper.file, now(), &bytes, &len);
+	(void)vault_file_prune(
+	    keeper.file, change_now()); /* also remove what has expired */
+	r = vault_file_write(keeper.file, change_now(), &bytes, &len);
 	if (r == 0)
 		r = vault_file_save(KEEPER_FD_VAULT, bytes, len, &keeper.seen);
 	free(bytes);
@@ -41,8 +42,8 @@ save(void)
 }
 
 /* The end of each change: writes it to the disk, then replies. */
-static int
-settle(struct wire_out *out, int r, uint32_t what)
+int
+change_settle(struct wire_out *out, int r, uint32_t what)
 {
 	if (r == 0)
 		r = save();
@@ -194,7 +195,7 @@ change_reseal(struct peer *peer, struct wire_in *in, struct wire_out *out)
 		words_wipe();
 		return refuse_open(out, r, why.text, peer);
 	}
-	r = settle(out, vault_file_seal(keeper.file, &new), 0);
+	r = change_settle(out, vault_file_seal(keeper.file, &new), 0);
 	words_wipe();
 	log_info("new %s, by process %d (%s)", vault_file_opener_name(new.kind),
 	    peer->pid, peer->who);
@@ -260,11 +261,11 @@ change_put(struct peer *peer, struct wire_in *in, struct wire_out *out)
 	if (!keeper_is_open())
 		return answer_error(out, -ENOKEY);
 	r = vault_file_put(
-	    keeper.file, path, value.data, value.len, next == 1, now(), &version);
+	    keeper.file, path, value.data, value.len, next == 1, change_now(), &version);
 	if (r == 0)
 		log_info("%s has version %u, by process %d (%s)", path, version,
 		    peer->pid, peer->who);
-	return settle(out, r, version);
+	return change_settle(out, r, version);
 }
 
 int
@@ -276,7 +277,7 @@ change_remove(struct peer *peer, struct wire_in *in, struct wire_out *out)
 		return -EBADMSG;
 	if (!keeper_is_open())
 		return answer_error(out, -ENOKEY);
-	return settle(out, vault_file_remove(keeper.file, path), 0);
+	return change_settle(out, vault_file_remove(keeper.file, path), 0);
 }
 
 int
@@ -290,8 +291,8 @@ change_restore(struct peer *peer, struct wire_in *in, struct wire_out *out)
 		return -EBADMSG;
 	if (!keeper_is_open())
 		return answer_error(out, -ENOKEY);
-	r = vault_file_restore(keeper.file, path, version, now(), &made);
-	return settle(out, r, made);
+	r = vault_file_restore(keeper.file, path, version, change_now(), &made);
+	return change_settle(out, r, made);
 }
 
 /* ---- grants ----------------------------------------------------------------------- */
@@ -309,7 +310,7 @@ change_grant(struct peer *peer, struct wire_in *in, struct wire_out *out)
 	if (wire_end(in) < 0 || id.len != KEEPER_ID_LEN)
 		return -EBADMSG;
 	memcpy(g.id, id.data, id.len);
-	g.made = now();
+	g.made = change_now();
 	if (!keeper_is_open())
 		return answer_error(out, -ENOKEY);
 	r = vault_file_grant(keeper.file, &g);
@@ -318,7 +319,7 @@ change_grant(struct peer *peer, struct wire_in *in, struct wire_out *out)
 	if (r == 0)
 		log_info("%s is granted to a server, by process %d (%s)", g.path,
 		    peer->pid, peer->who);
-	return settle(out, r, 1);
+	return change_settle(out, r, 1);
 }
 
 int
@@ -333,5 +334,5 @@ change_revoke(struct peer *peer, struct wire_in *in, struct wire_out *out)
 	if (!keeper_is_open())
 		return answer_error(out, -ENOKEY);
 	n = vault_file_revoke(keeper.file, path, server[0] != '\0' ? server : NULL);
-	return settle(out, n > 0 ? 0 : -ENOENT, (uint32_t)n);
+	return change_settle(out, n > 0 ? 0 : -ENOENT, (uint32_t)n);
 }

@@ -10,6 +10,8 @@
  *	   <-------- DONE or REFUSED
  *	RELEASE --------------------->	from a leash
  *	   <------- VALUE or REFUSED
+ *	STORE ----------------------->	from a leash: a refresh token of its server
+ *	   <-------- DONE or REFUSED
  *
  * Only RELEASE, which a leash sends, is answered with a value.  The keeper cannot
  * tell which process of its user sends it (docs/TRUST.md); it relies on the grant
@@ -34,9 +36,10 @@
 #define KEEPER_DIGEST_LEN   32          /* bytes of the digest of an approval */
 #define KEEPER_PHRASE_LEN   54          /* of a recovery phrase, with its NUL */
 #define KEEPER_PACKET_MAX   (KEEPER_VALUE_MAX + (8u << 10))
-#define KEEPER_ROWS         64  /* rows in one reply */
-#define KEEPER_WHO_MAX      64  /* bytes of the name a client gives itself */
-#define KEEPER_TEXT_MAX     200 /* bytes of a reason, for people */
+#define KEEPER_REFRESH_MAX  8192 /* bytes of a refresh token */
+#define KEEPER_ROWS         64   /* rows in one reply */
+#define KEEPER_WHO_MAX      64   /* bytes of the name a client gives itself */
+#define KEEPER_TEXT_MAX     200  /* bytes of a reason, for people */
 
 #define KEEPER_IDLE_S     (15u * 60) /* locked after this time without use */
 #define KEEPER_IDLE_MAX_S (24u * 3600)
@@ -68,6 +71,7 @@ enum keeper_message {
 	KEEPER_RELEASE_OLD = 34, /* a replaced value, for the scrubber */
 	KEEPER_CONFIRM = 36,     /* a passphrase for an approval; confirm.c */
 	KEEPER_CONFIRMED = 38,
+	KEEPER_STORE = 40, /* a refresh token, from a leash; store.c */
 };
 
 /* What unlocks the vault. */

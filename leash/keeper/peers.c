@@ -39,6 +39,7 @@ static const struct {
     {KEEPER_RELEASE_OLD, answer_release_old},
     {KEEPER_CONFIRM, confirm_digest},
     {KEEPER_CONFIRMED, confirm_ask},
+    {KEEPER_STORE, store_refresh},
 };
 
 void

@@ -74,11 +74,29 @@ void peers_end(struct peer *);
  */
 typedef int answer_fn(struct peer *, struct wire_in *in, struct wire_out *out);
 
+answer_fn store_refresh;
 answer_fn confirm_digest, confirm_ask;
 answer_fn answer_hello, answer_lock, answer_release, answer_release_old, answer_versions,
     answer_grants;
 answer_fn change_init, change_unlock, change_put, change_remove, change_restore,
     change_reseal, change_phrase, change_grant, change_revoke;
+
+/* A leash's request, with what it points to. */
+struct asking {
+	struct vault_file_asker asker;
+	struct sign_head head;
+	struct sign_row row[SIGN_SIGNERS_MAX];
+};
+/* Path, server, policy and signatures; more fields may follow.  0 or -EBADMSG. */
+int answer_asking(struct wire_in *, struct asking *ret);
+/* Answers with the reason why there is no grant, unless there is one: then true. */
+bool answer_allowed(struct peer *, const struct vault_file_asker *, struct wire_out *);
+
+/* ---- change.c ---- */
+
+/* The end of a change: r of it; writes it to the disk, then replies with what. */
+int change_settle(struct wire_out *, int r, uint32_t what);
+uint64_t change_now(void);
 
 /* ---- confirm.c ---- */
 

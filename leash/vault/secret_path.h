@@ -8,7 +8,15 @@
 
 #define VAULT_PATH_MAX 200 /* bytes of a path */
 
-/* Three or more names of [a-z][a-z0-9-]*, separated by '/'. */
+/* Three or more names of [a-z][a-z0-9-]*, separated by '/'; or that of a refresh token. */
 bool secret_path_good(const char *);
+
+/*
+ * "__oauth/SERVER/refresh": the refresh token of a server with `auth oauth2`.  No
+ * policy can name this path, and the keeper releases it to this server only.
+ */
+bool secret_path_is_refresh(const char *);
+/* That of this server; false: no valid name. */
+bool secret_path_refresh(const char *server, char out[VAULT_PATH_MAX + 1]);
 
 #endif

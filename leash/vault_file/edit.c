@@ -76,6 +76,22 @@ vault_file_put(struct vault_file *c, const char *path, const void *value, size_t
 }
 
 int
+vault_file_replace(struct vault_file *c, const char *path, const void *value, size_t len,
+    uint64_t now, uint32_t *ret)
+{
+	bool next = c->open && entry_current(c, path) != NULL;
+	int r = vault_file_put(c, path, value, len, next, now, ret);
+	size_t i = r == 0 ? entry_place(c, path, 0) : c->entry_n;
+
+	while (i < c->entry_n && strcmp(c->entry[i].said.path, path) == 0)
+		if (c->entry[i].said.retired != 0)
+			entry_drop(c, i);
+		else
+			i++;
+	return r;
+}
+
+int
 vault_file_restore(
     struct vault_file *c, const char *path, uint32_t version, uint64_t now, uint32_t *ret)
 {

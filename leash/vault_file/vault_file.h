@@ -108,6 +108,10 @@ int vault_file_seal(struct vault_file *, const struct vault_file_material *);
  */
 int vault_file_put(struct vault_file *, const char *path, const void *value, size_t len,
     bool next, uint64_t now, uint32_t *ret);
+/* Stores a value for path, whether there is one or not, and keeps no old version.  Errors
+ * as above. */
+int vault_file_replace(struct vault_file *, const char *path, const void *value,
+    size_t len, uint64_t now, uint32_t *ret);
 /* Stores an old version again, as a new current one.  -ENOENT. */
 int vault_file_restore(
     struct vault_file *, const char *path, uint32_t version, uint64_t now, uint32_t *ret);
