@@ -501,6 +501,7 @@ KENNEL = \
 	supervisor/accept/manifest_write.o \
 	supervisor/answer/approval_id.o \
 	supervisor/answer/detail_lines.o \
+	supervisor/answer/here.o \
 	supervisor/answer/open_list.o \
 	supervisor/answer/session.o \
 	supervisor/answer/show.o \
@@ -531,6 +532,7 @@ KENNEL = \
 	supervisor/cli/run.o \
 	supervisor/cli/secret.o \
 	supervisor/cli/secret_audit.o \
+	supervisor/cli/secret_dialog.o \
 	supervisor/cli/secret_grant.o \
 	supervisor/cli/secret_grants.o \
 	supervisor/cli/secret_options.o \
@@ -770,9 +772,11 @@ KEEPER = \
 SECRET = \
 	$(POLICY_READ) $(BASE) \
 	leash/keeper/connect.o \
+	leash/secret/dialogs.o \
 	leash/secret/input.o \
 	leash/secret/list.o \
 	leash/secret/main.o \
+	leash/secret/pinentry.o \
 	leash/secret/request.o \
 	leash/secret/start_keeper.o \
 	leash/secret/verbs.o \
@@ -840,7 +844,7 @@ $(LIBEXEC)/kennel-verify: $(call obj,$(VERIFY))
 $(LIBEXEC)/kennel-keeper: $(call obj,$(KEEPER))
 	$(call link,$(LINKSTATIC),$(call PKG_STATIC,libsodium))
 $(LIBEXEC)/kennel-secret: $(call obj,$(SECRET))
-	$(call link,$(LINKSTATIC),$(call PKG_STATIC,libsodium))
+	$(call link,$(LINKSTATIC),$(call PKG_STATIC,libassuan libsodium))
 $(LIBEXEC)/kennel-ship: $(call obj,$(SHIP))
 	$(call link,$(LINKSTATIC),$(call PKG_STATIC,sqlite3 libsodium))
 $(BIN)/kennel: $(call obj,$(KENNEL))

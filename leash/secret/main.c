@@ -4,7 +4,7 @@
  * Process: one per verb.  kennel starts it (supervisor/cli/secret.c), so that the
  * program that speaks MCP never links code that handles values.  Holds: what the
  * user types, until the keeper has it, in locked pages.  Trusts: the user at the
- * terminal.  Must never: print a value, accept one on the command line, request one
+ * terminal, and the pinentry that the user chose.  Must never: print a value, accept one on the command line, request one
  * from the keeper.
  */
 #include <errno.h>
@@ -28,6 +28,7 @@
 #define PAGES_BYTES  (KEEPER_PACKET_MAX + VAULT_VALUE_MAX + (32u << 10))
 #define MINUTES_MAX  (24u * 60)
 #define VERSIONS_MAX 1000000000u
+#define SECONDS_MAX  (24u * 3600)
 
 enum takes { /* the options of a verb, as bits */
 	TAKES_PATH = 1,
@@ -42,12 +43,14 @@ enum takes { /* the options of a verb, as bits */
 	TAKES_SHAPE = 1024,
 	NEEDS_DIGEST = 2048, /* in the place of the path */
 	NO_KEEPER = 512,     /* works without the keeper */
+	TAKES_DIALOG = 4096, /* from kennel approve here */
 };
 
 static const struct verb {
 	const char *name;
 	verb_fn *fn;
 	unsigned int takes; /* its help: supervisor/help/secret_help.c */
+	verb_fn *start;     /* what it does before it is confined; NULL: nothing */
 } verbs[] = {
     {"init", verb_init, TAKES_INPUT | TAKES_KEY},
     {"unlock", verb_unlock, TAKES_INPUT | TAKES_KEY | TAKES_TIMES},
@@ -63,6 +66,8 @@ static const struct verb {
     {"trace", verb_trace, TAKES_INPUT | NO_KEEPER},
     {"revoke", verb_revoke, NEEDS_PATH | TAKES_SERVER},
     {"confirm", verb_confirm, NEEDS_DIGEST | TAKES_INPUT},
+    {"dialogs", verb_dialogs, TAKES_PATH | TAKES_SHAPE | TAKES_DIALOG, dialogs_start},
+    {"notify", verb_dialogs, TAKES_DIALOG | NO_KEEPER, notify_start},
 };
 
 /* Names an argument by its number, if at > 0: it may be a misplaced value. */
@@ -160,6 +165,37 @@ minutes(const char *value, uint32_t *ret_s)
 }
 
 static bool
+take_text_fd(struct order *o, const char *value)
+{
+	uint32_t n;
+
+	if (!number(value, INT_MAX, &n))
+		return false;
+	o->dialog.text = (int)n;
+	return true;
+}
+
+static bool
+take_pinentry(struct order *o, const char *value)
+{
+	o->dialog.pinentry = value;
+	return value[0] == '/';
+}
+
+static bool
+take_seconds(struct order *o, const char *value)
+{
+	return number(value, SECONDS_MAX, &o->dialog.seconds);
+}
+
+static bool
+take_digest(struct order *o, const char *value)
+{
+	o->digest = value;
+	return hex_is(value, strlen(value), 2 * (size_t)KEEPER_DIGEST_LEN);
+}
+
+static bool
 take_idle(struct order *o, const char *value)
 {
 	return minutes(value, &o->idle_s);
@@ -176,11 +212,18 @@ static const struct option_row {
 	unsigned int takes;
 	bool (*take)(struct order *, const char *value);
 } option_row[] = {
-    {"--fd", TAKES_INPUT, take_fd}, {"--for", TAKES_TIMES, take_for},
-    {"--idle", TAKES_TIMES, take_idle}, {"--key-file", TAKES_KEY, take_key_file},
+    {"--digest", TAKES_DIALOG, take_digest},
+    {"--fd", TAKES_INPUT, take_fd},
+    {"--for", TAKES_TIMES, take_for},
+    {"--idle", TAKES_TIMES, take_idle},
+    {"--key-file", TAKES_KEY, take_key_file},
+    {"--program", TAKES_DIALOG, take_pinentry},
     {"--policy-fd", TAKES_POLICY, take_policy_fd}, /* from kennel */
-    {"--restore", TAKES_RESTORE, take_restore}, {"--server", TAKES_SERVER, take_server},
+    {"--restore", TAKES_RESTORE, take_restore},
+    {"--seconds", TAKES_DIALOG, take_seconds},
+    {"--server", TAKES_SERVER, take_server},
     {"--shape", TAKES_SHAPE, take_shape}, /* from kennel */
+    {"--text-fd", TAKES_DIALOG, take_text_fd},
 };
 
 /* Parses one option and its value, NULL if it is the last argument; an exit status. */
@@ -204,18 +247,39 @@ digest_good(const char *text)
 	return text != NULL && hex_is(text, strlen(text), 2 * (size_t)KEEPER_DIGEST_LEN);
 }
 
+/* An option without a value; false: it is none of this verb. */
+static bool
+flag(struct order *o, const struct verb *v, const char *word)
+{
+	const struct {
+		const char *name;
+		unsigned int takes;
+		bool *at;
+	} row[] = {
+	    {"--accept", TAKES_DIALOG, &o->dialog.accept},
+	    {"--any-shape", TAKES_SHAPE, &o->any_shape},
+	    {"--json", TAKES_JSON, &o->json},
+	    {"--only-deny", TAKES_DIALOG, &o->dialog.only_deny},
+	    {"--offer-session", TAKES_DIALOG, &o->dialog.session},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(row); i++)
+		if (strcmp(word, row[i].name) == 0 && (v->takes & row[i].takes) != 0) {
+			*row[i].at = true;
+			return true;
+		}
+	return false;
+}
+
 static int
 read_words(struct order *o, const struct verb *v, int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) {
 		const char *word = argv[i];
 
-		if (strcmp(word, "--json") == 0 && (v->takes & TAKES_JSON) != 0)
-			o->json = true;
-		else if (strcmp(word, "--any-shape") == 0 &&
-			 (v->takes & TAKES_SHAPE) != 0)
-			o->any_shape = true;
-		else if (strcmp(word, "--stdin") == 0 && (v->takes & TAKES_INPUT) != 0)
+		if (flag(o, v, word))
+			continue;
+		if (strcmp(word, "--stdin") == 0 && (v->takes & TAKES_INPUT) != 0)
 			o->fd = STDIN_FILENO;
 		else if (word[0] == '-') {
 			if (option(o, v, i, word, argv[i + 1]) != STATUS_OK)
@@ -277,7 +341,7 @@ keeper_program(void)
 static void
 close_others(const struct order *o)
 {
-	const int keep[] = {o->fd, o->policy_fd};
+	const int keep[] = {o->fd, o->policy_fd, o->dialog.text};
 
 	if (fd_close_others(keep, ARRAY_LEN(keep)) < 0)
 		die("unable to close inherited descriptors");
@@ -333,11 +397,24 @@ confine(void)
 		die("unable to confine this program: %s", strerror(-r));
 }
 
+/* A dialog that asks for no value and no passphrase needs none, and starts none. */
+static bool
+needs_keeper(const struct order *o, const struct verb *v)
+{
+	if ((v->takes & TAKES_DIALOG) != 0)
+		return o->path != NULL || o->digest != NULL;
+	return (v->takes & NO_KEEPER) == 0;
+}
+
 static int
 run(struct order *o, const struct verb *v)
 {
-	int status = (v->takes & NO_KEEPER) != 0 ? STATUS_OK : connect_keeper(o), r;
+	int status = STATUS_OK, r;
 
+	if (v->start != NULL)
+		status = v->start(o);
+	if (status == STATUS_OK && needs_keeper(o, v))
+		status = connect_keeper(o);
 	if (status < 0)
 		return STATUS_OK; /* no keeper is running, so the vault is locked */
 	if (status != STATUS_OK)
@@ -351,6 +428,7 @@ run(struct order *o, const struct verb *v)
 	o->tty = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
 	confine();
 	status = v->fn(o);
+	fd_close(&o->dialog.fd);
 	fd_close(&o->keeper);
 	fd_close(&o->tty);
 	vault_free(o->pages);
@@ -371,7 +449,11 @@ int
 main(int argc, char **argv)
 {
 	const struct verb *verb;
-	struct order o = {.fd = -1, .policy_fd = -1, .keeper = -1, .tty = -1};
+	struct order o = {.fd = -1,
+	    .policy_fd = -1,
+	    .keeper = -1,
+	    .tty = -1,
+	    .dialog = {.text = -1, .fd = -1}};
 	int status;
 
 	log_open("kennel secret", LOG_INFO);

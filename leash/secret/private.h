@@ -29,6 +29,15 @@ struct order {
 	uint32_t version;
 	uint32_t idle_s, cap_s;
 	bool json;
+	struct {
+		int text;             /* descriptor of what it shows; -1 */
+		const char *pinentry; /* the program */
+		uint32_t seconds;     /* until it closes by itself */
+		bool session;         /* a yes for the session is offered */
+		bool accept;          /* a proposal */
+		bool only_deny;       /* a part is not shown, so that no yes is offered */
+		int fd;               /* to the pinentry, which was started; -1 */
+	} dialog;
 	/* ---- once connected ---- */
 	struct vault *pages;
 	int keeper;
@@ -72,13 +81,52 @@ int talk(struct order *, const struct wire_out *out, enum keeper_message wanted,
 int talk_done(struct order *, const struct wire_out *out, uint32_t *ret);
 void talk_begin(struct order *, struct wire_out *, enum keeper_message);
 
-/* ---- verbs.c, list.c: an exit status each -------------------------------- */
+/* ---- pinentry.c ---------------------------------------------------------- */
+
+struct pinentry_text { /* printable ASCII and newlines; NULL: not used */
+	const char *text, *error, *prompt, *ok, *notok, *cancel;
+};
+enum pinentry_answer {
+	PINENTRY_OK,
+	PINENTRY_NOT_OK, /* the second button */
+	PINENTRY_CLOSED, /* the third one, the window, or no answer in time */
+	PINENTRY_FAILED  /* the pinentry ended, or has no terminal and no display */
+};
+
+#define DIALOG_ENV_MAX 16
+/* The environment of a program that shows something: a fixed PATH, and what it needs to find
+ * the display.  more: one further variable, or NULL.  Valid until the next call. */
+void dialog_environment(char *ret[DIALOG_ENV_MAX], const char *more);
+/* Starts it: a descriptor to it, or -errno.  Before confine(). */
+int pinentry_start(const char *program, int *ret_fd);
+/* Waits until it is up: 0; -ENOMEM; -EPIPE: it ended.  Once; uses the order's pages. */
+int pinentry_open(struct order *, int fd, uint32_t seconds);
+enum pinentry_answer pinentry_confirm(const struct pinentry_text *);
+/* A line of at most cap bytes, into io->bytes, which are in the pages. */
+enum pinentry_answer pinentry_type(
+    const struct pinentry_text *, size_t cap, struct typed *io);
+
+/* ---- verbs.c ------------------------------------------------------------- */
+
+/* Why the value is not one for o->path; NULL: it is.  Valid until the next call. */
+const char *value_wrong(const struct order *, const struct typed *);
+/* Gives it to the keeper.  next: in place of the one that is there. */
+int value_put(struct order *, const struct typed *, bool next, uint32_t *ret_version);
+/* The requests INIT, UNLOCK and CONFIRM with a passphrase: an exit status. */
+int passphrase_init(struct order *, const struct typed *);
+int passphrase_unlock(struct order *, const struct typed *);
+int passphrase_confirm(struct order *, const struct typed *);
+#define PASSPHRASE_MIN 8
+
+/* ---- verbs.c, list.c, dialogs.c: an exit status each -------------------------------- */
 
 /* False: the vault is open, and has no value of o->path. */
 bool is_in_vault(struct order *);
 typedef int verb_fn(struct order *);
 verb_fn verb_init, verb_unlock, verb_lock, verb_set, verb_rotate, verb_remove, verb_trace,
-    verb_recover, verb_export, verb_grant, verb_revoke, verb_confirm, show_versions,
-    show_grants;
+    verb_recover, verb_export, verb_grant, verb_revoke, verb_confirm, verb_dialogs,
+    show_versions, show_grants;
+/* Before confine(): starts the pinentry; becomes notify-send, and returns only if it cannot. */
+verb_fn dialogs_start, notify_start;
 
 #endif

@@ -19,8 +19,6 @@
 #include "shim/base/hex.h"
 #include "shim/base/log.h"
 
-#define PASSPHRASE_MIN 8
-
 static int
 bad(const struct order *o, const char *what)
 {
@@ -170,12 +168,48 @@ verb_export(struct order *o)
 	return status;
 }
 
+/* ---- with a passphrase that was typed --------------------------------------------- */
+
+int
+passphrase_init(struct order *o, const struct typed *t)
+{
+	struct wire_out out;
+
+	talk_begin(o, &out, KEEPER_INIT);
+	put_material(&out, KEEPER_PASSPHRASE, t);
+	return talk_done(o, &out, NULL);
+}
+
+int
+passphrase_unlock(struct order *o, const struct typed *t)
+{
+	struct wire_out out;
+
+	talk_begin(o, &out, KEEPER_UNLOCK);
+	wire_put_u32(&out, o->idle_s);
+	wire_put_u32(&out, o->cap_s);
+	put_material(&out, KEEPER_PASSPHRASE, t);
+	return talk_done(o, &out, NULL);
+}
+
+int
+passphrase_confirm(struct order *o, const struct typed *t)
+{
+	uint8_t digest[KEEPER_DIGEST_LEN];
+	struct wire_out out;
+
+	if (!hex_get(o->digest, strlen(o->digest), digest, sizeof(digest)))
+		bug("a digest is not hex");
+	talk_begin(o, &out, KEEPER_CONFIRM);
+	put_material(&out, KEEPER_PASSPHRASE, t);
+	wire_put_bytes(&out, digest, sizeof(digest));
+	return talk_done(o, &out, NULL);
+}
+
 /* The second factor of one approval: the passphrase, for the digest of what was shown. */
 int
 verb_confirm(struct order *o)
 {
-	uint8_t digest[KEEPER_DIGEST_LEN];
-	struct wire_out out;
 	struct typed t;
 	int status;
 
@@ -186,16 +220,13 @@ verb_confirm(struct order *o)
 			: "the vault is locked: open it with kennel secret unlock");
 		return o->state == STATE_NONE ? STATUS_NOT_FOUND : STATUS_DENIED;
 	}
-	if (!hex_get(o->digest, strlen(o->digest), digest, sizeof(digest)))
-		bug("a digest is not hex");
 	status = type_line(o, "To confirm this approval, the vault's passphrase: ", false,
 	    KEEPER_MATERIAL_MAX, &t);
-	if (status != STATUS_OK)
-		return status;
-	talk_begin(o, &out, KEEPER_CONFIRM);
-	put_material(&out, KEEPER_PASSPHRASE, &t);
-	wire_put_bytes(&out, digest, sizeof(digest));
-	return done(o, &out, "confirmed for 60 s");
+	if (status == STATUS_OK)
+		status = passphrase_confirm(o, &t);
+	if (status == STATUS_OK)
+		printf("confirmed for 60 s\n");
+	return status;
 }
 
 /* ---- values ----------------------------------------------------------------------- */
@@ -205,9 +236,10 @@ verb_confirm(struct order *o)
  * value must have it, because nothing else would detect a lost byte.  A value that
  * only begins like a token with a checksum may be something else.
  */
-static int
+static const char *
 judge_format(const struct order *o, const struct typed *t)
 {
+	static char why[256];
 	const struct token_format *s = NULL, *all;
 	const char *wrong = NULL;
 	size_t n;
@@ -217,10 +249,11 @@ judge_format(const struct order *o, const struct typed *t)
 	if (s != NULL)
 		wrong = token_format_wrong(s, t->bytes, t->len);
 	if (wrong != NULL && !o->any_shape) {
-		log_error("%s: %s is a %s by its manifest, but this value is not: %s; "
-			  "use --any-shape to store it anyway",
-		    o->verb, o->path, s->name, wrong);
-		return STATUS_INPUT;
+		(void)snprintf(why, sizeof(why),
+		    "%.100s is a %.40s by its manifest, but this value is not: %.60s; "
+		    "use --any-shape to store it anyway",
+		    o->path, s->name, wrong);
+		return why;
 	}
 	all = token_formats(&n);
 	for (size_t i = 0; s == NULL && i < n; i++) {
@@ -233,13 +266,35 @@ judge_format(const struct order *o, const struct typed *t)
 				 "check for a typing error",
 			    o->verb, all[i].name);
 	}
-	return STATUS_OK;
+	return NULL;
+}
+
+const char *
+value_wrong(const struct order *o, const struct typed *t)
+{
+	if (t->len < VAULT_VALUE_MIN)
+		return "a value needs at least four bytes";
+	if (memchr(t->bytes, '\0', t->len) != NULL)
+		return "a value must not contain a NUL byte";
+	return judge_format(o, t);
+}
+
+int
+value_put(struct order *o, const struct typed *t, bool next, uint32_t *ret_version)
+{
+	struct wire_out out;
+
+	talk_begin(o, &out, KEEPER_PUT);
+	wire_put_str(&out, o->path);
+	wire_put_u8(&out, next);
+	wire_put_bytes(&out, t->bytes, t->len);
+	return talk_done(o, &out, ret_version);
 }
 
 static int
 put(struct order *o, bool next)
 {
-	struct wire_out out;
+	const char *wrong;
 	uint32_t version = 0;
 	struct typed t;
 	int status;
@@ -255,18 +310,10 @@ put(struct order *o, bool next)
 	    type_line(o, "The value (it is not shown): ", false, VAULT_VALUE_MAX, &t);
 	if (status != STATUS_OK)
 		return status;
-	if (t.len < VAULT_VALUE_MIN)
-		return bad(o, "a value needs at least four bytes");
-	if (memchr(t.bytes, '\0', t.len) != NULL)
-		return bad(o, "a value must not contain a NUL byte");
-	status = judge_format(o, &t);
-	if (status != STATUS_OK)
-		return status;
-	talk_begin(o, &out, KEEPER_PUT);
-	wire_put_str(&out, o->path);
-	wire_put_u8(&out, next);
-	wire_put_bytes(&out, t.bytes, t.len);
-	status = talk_done(o, &out, &version);
+	wrong = value_wrong(o, &t);
+	if (wrong != NULL)
+		return bad(o, wrong);
+	status = value_put(o, &t, next, &version);
 	if (status == STATUS_OK)
 		printf("%s: stored as version %u\n", o->path, version);
 	else if (status == STATUS_INPUT && !next)

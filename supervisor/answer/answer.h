@@ -9,6 +9,7 @@
  *	verbs.c		kennel approve: list, allow, deny, reopen
  *	watch.c		kennel approve watch, as lines
  *	watch_screen.c	the same on a screen
+ *	here.c		kennel approve here: a pinentry for each
  *
  * Runs as the calling user. The texts of an approval come from agents, servers and
  * repositories: they are escaped where they are shown.

@@ -78,9 +78,8 @@ give_factor(const struct approval_found *found)
 	return secret_become(2, word);
 }
 
-/* What to say of an answer that was not taken: an exit status. */
-static int
-report(const char *text, int r)
+int
+approve_report(const char *text, int r)
 {
 	static const struct {
 		int r;
@@ -181,7 +180,7 @@ approve_answer(const char *text, const struct decision *d)
 		r = session_answer(&id, &found, d);
 	}
 	if (r < 0)
-		return report(text, r);
+		return approve_report(text, r);
 	printf("%s %s%s\n", d->answer == ANSWER_DENY ? "denied" : "allowed", text,
 	    d->answer == ANSWER_SESSION ? " for the session"
 	    : d->answer == ANSWER_ONCE  ? " once"
@@ -271,6 +270,7 @@ static const struct verb {
 } verbs[] = {
     {"list", list_main},
     {"watch", approve_watch_main},
+    {"here", approve_here_main},
     {"allow", allow_main},
     {"deny", deny_main},
     {"reopen", reopen_main},

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 int run_main(int argc, char **argv);
 /* Says, if standard input is a terminal, that an agent is expected there. */
@@ -55,6 +56,14 @@ int secret_become(int argc, char **argv);
 int secret_main(int argc, char **argv);
 /* Sets the environment variables for kennel-secret: 0 or an exit status. */
 int secret_places(void);
+/* secret_dialog.c: starts kennel-secret with these arguments (NULL after the last) for a
+ * dialog with this text, printable ASCII in lines. 0, with the child, which the caller waits
+ * for, and a descriptor that has its answer until the end; or -errno. */
+int secret_dialog_start(
+    char *const *argv, const char *text, pid_t *ret_child, int *ret_answer);
+/* secret_set.c: the token format that the manifests give for the value of this path; NULL:
+ * none. project: as --project, or NULL. */
+const char *secret_shape(const char *path, const char *project);
 int find_secret_main(int argc, char **argv);
 /* secret_audit.c: the records of this process belong to a start, which was refused and
  * grants again; session: its id. */

@@ -166,6 +166,7 @@ vault_log_begin(int argc, char **argv)
 		return 0;
 	change.verb = strcmp(argv[0], "versions") == 0 ? "restore" : row[i].verb;
 	change.gives = row[i].gives;
+	change.path = change.server = NULL; /* of the last verb of this process */
 	take_words(argc, argv);
 	r = user_report_open(
 	    change.session != NULL ? change.session : "", &change.report);

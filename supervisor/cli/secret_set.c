@@ -15,16 +15,13 @@
 
 #define WORDS_MAX 32
 
-/* The token format of this path, or NULL: none given, or unknown. */
-static const char *
-shape_of(const char *path)
+const char *
+secret_shape(const char *path, const char *project)
 {
-	const struct secret_options here = {0};
 	const struct token_format *found = NULL;
 	struct metas m;
 
-	if (metas_read(metas_project(here.project), paths_config_dir(), 0, stderr, &m) <
-	    0) {
+	if (metas_read(metas_project(project), paths_config_dir(), 0, stderr, &m) < 0) {
 		fprintf(stderr,
 		    "kennel secret: the value is stored without a check of its format\n");
 		return NULL;
@@ -55,7 +52,7 @@ secret_put_main(int argc, char **argv)
 			path = argv[i];
 		word[n++] = argv[i];
 	}
-	shape = path == NULL ? NULL : shape_of(path);
+	shape = path == NULL ? NULL : secret_shape(path, NULL);
 	if (shape != NULL) {
 		word[n++] = (char *)"--shape";
 		word[n++] = (char *)shape;

@@ -258,6 +258,7 @@ const struct help_family server_help = {
 static const struct help_option approve_options[] = {
     {"--as", "PATH", "the name of a new path, in place of the suggested one"},
     {"--json", NULL, "print JSON for programs"},
+    {"--pinentry", "FILE", "the dialog program; default: /usr/bin/pinentry"},
     {"--session", NULL, "allow exactly the same for as long as the session lasts"},
     {"--unseen", NULL, "allow although a part of the request is not shown"},
 };
@@ -273,6 +274,15 @@ static const struct help_verb approve_verbs[] = {
 	.more = "Enter shows all of an approval; there, o allows it once, s for the "
 		"session, d\n"
 		"denies it. Without a terminal: lines as they arrive."},
+    {"here", "Approvals", "[--pinentry FILE]",
+	"show them in dialogs on this display or terminal", "--pinentry",
+	"kennel approve here", "",
+	.more =
+	    "Until it is interrupted, each pending approval is shown by pinentry, the "
+	    "dialog\n"
+	    "program of GnuPG, and named in a notification. Values and passphrases that "
+	    "are\n"
+	    "typed there go to the vault. Closing a dialog agrees to nothing."},
     {"allow", "Approvals", "ID [--session] [--unseen] [--as PATH]", "allow this once",
 	"--session --unseen --as", "kennel approve allow 4711-1:0a1b2c3d", "-",
 	.more =

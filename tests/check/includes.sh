@@ -34,6 +34,8 @@ judge() {
 		if (what ~ /^seccomp\.h$/) return file == "policy/compile/seccomp.c"
 		# HTTP of remote servers, in their cells
 		if (what == "curl/curl.h") return file == "leash/remote/http.c"
+		# dialogs of a person, in kennel-secret alone
+		if (what == "assuan.h") return file == "leash/secret/pinentry.c"
 		if (what ~ /^cap-ng\.h$/) return file == "leash/cell/caps.c"
 		if (what ~ /^netlink\//) return file == "leash/cell/net.c"
 		# Name services of the host: kennel-dial alone may ask them.
@@ -132,6 +134,7 @@ plant supervisor/serve/tools/tool_name.c '#include <sqlite3.h>'
 plant supervisor/registry/registry.c '#include <sqlite3.h>'
 plant supervisor/registry/register_tool.c '#include <jansson.h>'
 plant supervisor/main.c '#include <curl/curl.h>'
+plant supervisor/answer/here.c '#include <assuan.h>'
 plant supervisor/schema/values.c '#include <pcre2.h>'
 plant supervisor/main.c '#include HEADER_BY_MACRO'
 rm -rf "$work"

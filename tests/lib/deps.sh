@@ -31,6 +31,7 @@ for what in "$@"; do
 		[ -e /usr/include/stdio.h ] || missing="$missing libc6-dev"
 		[ -e /usr/include/linux/seccomp.h ] || missing="$missing linux-libc-dev"
 		library libseccomp-dev libseccomp
+		library libassuan-dev libassuan
 		library libcap-ng-dev libcap-ng
 		library libnl-3-dev libnl-3.0
 		library libnl-route-3-dev libnl-route-3.0

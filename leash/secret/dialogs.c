@@ -1,0 +1,420 @@
+/*
+ * One dialog of `kennel approve here` (supervisor/answer/here.c): a pending approval, shown
+ * by a pinentry.  Prints the answer on one line; a value or a passphrase that is typed goes
+ * to the keeper and nowhere else.
+ *
+ *	the text, page by page ---> Once, Session, Deny     of a use
+ *	                            Accept, Decline         of a proposal
+ *	                            a value                 the vault is unlocked, or made; the
+ *	                                                    value is typed, and sent to the keeper
+ *	with a digest ------------> the passphrase, which the keeper checks
+ *
+ * Process: kennel-secret, one for each dialog.  The texts have been made inert by kennel, and
+ * are checked again here.  Closing a dialog never agrees to anything.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "leash/secret/private.h"
+#include "shim/base/array.h"
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+
+#define TEXT_MAX       (32u << 10)
+#define PAGES_MAX      16
+#define PAGE_LINES     14
+#define PAGE_BYTES     800 /* of a command: at most 1000 */
+#define TYPED_MAX      2048
+#define TRIES_MAX      3
+#define SUBJECT_LINES  3 /* server, kind and subject: what the passphrase is for */
+#define NOTIFY_PROGRAM "/usr/bin/notify-send"
+
+/* What is printed; kennel reads it (supervisor/answer/here.c). */
+enum outcome {
+	OUTCOME_ONCE,
+	OUTCOME_SESSION,
+	OUTCOME_DENY, /* of a value or a proposal: declined */
+	OUTCOME_CLOSED,
+	OUTCOME_ACCEPT,
+	OUTCOME_STORED,
+	OUTCOME_FAILED,
+	OUTCOME_YES /* inside of this file: go on */
+};
+
+struct dialog {
+	struct order *o;
+	char text[TEXT_MAX];
+	struct {
+		const char *at;
+		size_t len;
+	} page[PAGES_MAX];
+	size_t page_n;
+	char brief[PAGE_BYTES];    /* the first lines */
+	struct typed first, again; /* TYPED_MAX bytes each, in the pages */
+};
+
+/* ---- the text ------------------------------------------------------------------------- */
+
+/* Its bytes, all printable.  The first line of a page is this program's own, so that no
+ * toolkit takes the text for markup. */
+static int
+read_text(struct dialog *d)
+{
+	size_t len = 0;
+	ssize_t n = 1;
+
+	while (n > 0 && len < sizeof(d->text) - 1) {
+		n = read(d->o->dialog.text, d->text + len, sizeof(d->text) - 1 - len);
+		len += n > 0 ? (size_t)n : 0;
+	}
+	if (n != 0)
+		return -EFBIG;
+	d->text[len] = '\0';
+	for (size_t i = 0; i < len; i++)
+		if (d->text[i] != '\n' && (d->text[i] < ' ' || d->text[i] > '~'))
+			return -EBADMSG;
+	return strlen(d->text) == len ? 0 : -EBADMSG;
+}
+
+/* Bytes of this line in a command, with its newline. */
+static size_t
+line_cost(const char *line, size_t len)
+{
+	size_t cost = 3;
+
+	for (size_t i = 0; i < len; i++)
+		cost += line[i] == '%' ? 3 : 1;
+	return cost;
+}
+
+static int
+make_pages(struct dialog *d)
+{
+	size_t lines = 0, cost = 0, at = 0, total = 0;
+
+	for (const char *line = d->text; *line != '\0';) {
+		size_t len = strcspn(line, "\n"), one = line_cost(line, len);
+
+		if (one > PAGE_BYTES)
+			return -EFBIG;
+		if (d->page_n == 0 || lines == PAGE_LINES || cost + one > PAGE_BYTES) {
+			if (d->page_n == PAGES_MAX)
+				return -EFBIG;
+			at = d->page_n++;
+			d->page[at].at = line;
+			lines = cost = 0;
+		}
+		lines++;
+		cost += one;
+		line += len + (line[len] == '\n');
+		d->page[at].len = (size_t)(line - d->page[at].at);
+		total++;
+		if (total == SUBJECT_LINES)
+			(void)snprintf(d->brief, sizeof(d->brief), "%.*s",
+			    (int)(line - d->text),
+			    d->text); /* the first page's lines fit */
+	}
+	return d->page_n > 0 ? 0 : -EBADMSG;
+}
+
+/* ---- the answers ------------------------------------------------------------------------ */
+
+static enum outcome
+closed_or_failed(enum pinentry_answer a)
+{
+	return a == PINENTRY_FAILED ? OUTCOME_FAILED : OUTCOME_CLOSED;
+}
+
+static enum outcome
+show_page(struct dialog *d, size_t at, const struct pinentry_text *buttons)
+{
+	struct pinentry_text t = *buttons;
+	char text[PAGE_BYTES + 64];
+	enum pinentry_answer a;
+
+	if (d->page_n > 1)
+		(void)snprintf(text, sizeof(text),
+		    "A pending approval, part %zu of %zu\n\n%.*s", at + 1, d->page_n,
+		    (int)d->page[at].len, d->page[at].at);
+	else
+		(void)snprintf(text, sizeof(text), "A pending approval\n\n%.*s",
+		    (int)d->page[at].len, d->page[at].at);
+	t.text = text;
+	a = pinentry_confirm(&t);
+	return a == PINENTRY_OK       ? OUTCOME_YES
+	       : a == PINENTRY_NOT_OK ? OUTCOME_DENY
+				      : closed_or_failed(a);
+}
+
+/* The yes comes after the last part, and after no other. */
+static enum outcome
+show_all(struct dialog *d)
+{
+	const struct order *o = d->o;
+	const char *no = o->path != NULL || o->dialog.accept ? "Decline" : "Deny";
+	struct pinentry_text next = {.ok = "Next", .notok = no, .cancel = "Close"};
+	struct pinentry_text last = {.notok = no, .cancel = "Close"};
+	enum outcome r = OUTCOME_YES;
+
+	last.ok = o->dialog.only_deny ? "Leave it open"
+		  : o->path != NULL   ? "Enter a value"
+		  : o->dialog.accept  ? "Accept"
+		  : o->dialog.session ? "Allow"
+		  : o->digest != NULL ? "Once, with the passphrase"
+				      : "Once";
+	for (size_t i = 0; r == OUTCOME_YES && i < d->page_n; i++)
+		r = show_page(d, i, i + 1 < d->page_n ? &next : &last);
+	return r == OUTCOME_YES && o->dialog.only_deny ? OUTCOME_CLOSED : r;
+}
+
+/* Once or for the session: a dialog of its own, because closing one is no answer. */
+static enum outcome
+how_long(struct dialog *d)
+{
+	char text[PAGE_BYTES + 64];
+	const struct pinentry_text t = {
+	    .text = text, .ok = "Once", .notok = "Session", .cancel = "Close"};
+	enum pinentry_answer a;
+
+	if (!d->o->dialog.session)
+		return OUTCOME_ONCE;
+	(void)snprintf(text, sizeof(text),
+	    "Once, or exactly the same for the rest of the session?\n\n%s", d->brief);
+	a = pinentry_confirm(&t);
+	return a == PINENTRY_OK       ? OUTCOME_ONCE
+	       : a == PINENTRY_NOT_OK ? OUTCOME_SESSION
+				      : closed_or_failed(a);
+}
+
+/* ---- the vault ------------------------------------------------------------------------- */
+
+static enum outcome
+type(struct dialog *d, const char *title, const char *prompt, const char *error,
+    struct typed *io)
+{
+	char text[PAGE_BYTES + 64];
+	const struct pinentry_text t = {.text = text,
+	    .error = error,
+	    .prompt = prompt,
+	    .ok = "OK",
+	    .cancel = "Close"};
+	enum pinentry_answer a;
+
+	(void)snprintf(text, sizeof(text), "%s\n\n%s", title, d->brief);
+	a = pinentry_type(&t, TYPED_MAX, io);
+	return a == PINENTRY_OK ? OUTCOME_YES : closed_or_failed(a);
+}
+
+static bool
+is_same(const struct typed *a, const struct typed *b)
+{
+	return a->len == b->len && memcmp(a->bytes, b->bytes, a->len) == 0;
+}
+
+static enum outcome
+create_vault(struct dialog *d)
+{
+	const char *error = NULL;
+	enum outcome r;
+
+	for (int i = 0; i < TRIES_MAX; i++) {
+		r = type(d, "There is no vault yet.  A passphrase for a new one:",
+		    "Passphrase:", error, &d->first);
+		if (r == OUTCOME_YES && d->first.len < PASSPHRASE_MIN) {
+			error = "a passphrase needs at least eight characters";
+			continue;
+		}
+		if (r == OUTCOME_YES)
+			r = type(d, "The same passphrase again:", "Passphrase:", NULL,
+			    &d->again);
+		if (r != OUTCOME_YES)
+			return r;
+		error = "the two entries differ";
+		if (!is_same(&d->first, &d->again))
+			continue;
+		if (passphrase_init(d->o, &d->first) != STATUS_OK)
+			return OUTCOME_FAILED;
+		d->o->state = STATE_OPEN;
+		printf("init\n");
+		return OUTCOME_YES;
+	}
+	return OUTCOME_CLOSED;
+}
+
+static enum outcome
+unlock_vault(struct dialog *d)
+{
+	const char *error = NULL;
+	enum outcome r;
+
+	if (d->o->state == STATE_NONE)
+		return create_vault(d);
+	for (int i = 0; i < TRIES_MAX && d->o->state != STATE_OPEN; i++) {
+		r = type(d, "The vault is locked.", "Passphrase:", error, &d->again);
+		if (r != OUTCOME_YES)
+			return r;
+		error = "wrong passphrase";
+		if (passphrase_unlock(d->o, &d->again) == STATUS_OK) {
+			d->o->state = STATE_OPEN;
+			printf("unlock\n");
+		}
+	}
+	return d->o->state == STATE_OPEN ? OUTCOME_YES : OUTCOME_CLOSED;
+}
+
+/* The second factor.  The third wrong passphrase locks the vault. */
+static enum outcome
+confirm(struct dialog *d)
+{
+	const char *error = NULL;
+	enum outcome r = d->o->state == STATE_NONE ? OUTCOME_FAILED : unlock_vault(d);
+
+	if (d->o->state == STATE_NONE)
+		log_error("no vault found: create one with kennel secret init");
+	for (int i = 0; r == OUTCOME_YES && i < TRIES_MAX; i++) {
+		r = type(d, "To confirm this approval, the vault's passphrase.",
+		    "Passphrase:", error, &d->first);
+		if (r == OUTCOME_YES && passphrase_confirm(d->o, &d->first) == STATUS_OK)
+			return OUTCOME_ONCE;
+		error = "wrong passphrase";
+	}
+	return r == OUTCOME_YES ? OUTCOME_CLOSED : r;
+}
+
+/* ---- a value ---------------------------------------------------------------------------- */
+
+/* The second step of what destroys something. */
+static enum outcome
+overwrite(struct dialog *d)
+{
+	char text[PAGE_BYTES + 128];
+	const struct pinentry_text t = {
+	    .text = text, .ok = "Overwrite", .notok = "Decline", .cancel = "Close"};
+	enum pinentry_answer a;
+
+	(void)snprintf(text, sizeof(text),
+	    "There is a value.  I understand this overwrites the current secret\n\n%s",
+	    d->brief);
+	a = pinentry_confirm(&t);
+	return a == PINENTRY_OK       ? OUTCOME_YES
+	       : a == PINENTRY_NOT_OK ? OUTCOME_DENY
+				      : closed_or_failed(a);
+}
+
+static enum outcome
+store(struct dialog *d)
+{
+	struct order *o = d->o;
+	const char *error = NULL;
+	enum outcome r = unlock_vault(d);
+	bool there = false;
+	int status;
+
+	if (r == OUTCOME_YES) {
+		there = is_in_vault(o);
+		r = there ? overwrite(d) : OUTCOME_YES;
+	}
+	for (int i = 0; r == OUTCOME_YES && i < TRIES_MAX; i++) {
+		r = type(d, "The value of this secret.", "Value:", error, &d->first);
+		if (r != OUTCOME_YES)
+			break;
+		error = value_wrong(o, &d->first);
+		if (error != NULL)
+			continue;
+		status = value_put(o, &d->first, there, NULL);
+		if (status == STATUS_DENIED) { /* it was locked meanwhile */
+			o->state = STATE_LOCKED;
+			r = unlock_vault(d);
+			status = r == OUTCOME_YES ? value_put(o, &d->first, there, NULL)
+						  : status;
+		}
+		if (r != OUTCOME_YES)
+			break;
+		return status == STATUS_OK ? OUTCOME_STORED : OUTCOME_FAILED;
+	}
+	return r == OUTCOME_YES ? OUTCOME_CLOSED : r;
+}
+
+/* ---- the verbs --------------------------------------------------------------------------- */
+
+int
+dialogs_start(struct order *o)
+{
+	int r;
+
+	if (o->dialog.pinentry == NULL || o->dialog.text < 0) {
+		log_error("started by kennel approve here, not by hand");
+		return STATUS_USAGE;
+	}
+	/* it came through execve; the pinentry gets no descriptor of ours */
+	r = fd_cloexec(o->dialog.text, true);
+	if (r == 0)
+		r = pinentry_start(o->dialog.pinentry, &o->dialog.fd);
+	if (r == 0)
+		return STATUS_OK;
+	log_error("unable to start %s: %s", o->dialog.pinentry, strerror(-r));
+	return STATUS_CONFIG;
+}
+
+/* Only returns if there is no notify-send.  It names what is pending; kennel has left out
+ * arguments, reasons, and what is markup in a notification. */
+int
+notify_start(struct order *o)
+{
+	static struct dialog d;
+	char *env[DIALOG_ENV_MAX];
+	char *argv[] = {(char *)"notify-send", (char *)"--app-name=kennel", (char *)"--",
+	    (char *)"kennel: an approval is pending", d.text, NULL};
+
+	d.o = o;
+	if (o->dialog.text < 0 || read_text(&d) < 0 ||
+	    fd_cloexec(o->dialog.text, true) < 0) {
+		log_error("started by kennel approve here, not by hand");
+		return STATUS_USAGE;
+	}
+	dialog_environment(env, "DBUS_SESSION_BUS_ADDRESS");
+	/* early: execve */
+	(void)execve(NOTIFY_PROGRAM, argv, env);
+	log_error("unable to run " NOTIFY_PROGRAM ": %s", strerror(errno));
+	return STATUS_CONFIG;
+}
+
+int
+verb_dialogs(struct order *o)
+{
+	static const char *const name[] = {
+	    [OUTCOME_ONCE] = "once",
+	    [OUTCOME_SESSION] = "session",
+	    [OUTCOME_DENY] = "deny",
+	    [OUTCOME_CLOSED] = "closed",
+	    [OUTCOME_ACCEPT] = "accept",
+	    [OUTCOME_STORED] = "stored",
+	    [OUTCOME_FAILED] = "failed",
+	};
+	static struct dialog d; /* large */
+	enum outcome r;
+
+	d.o = o;
+	d.first.bytes = vault_scratch(o->pages, TYPED_MAX);
+	d.again.bytes = vault_scratch(o->pages, TYPED_MAX);
+	if (d.first.bytes == NULL || d.again.bytes == NULL)
+		return order_fail(o, LOG_EXIT_FAILED, "no locked memory left");
+	if (read_text(&d) < 0 || make_pages(&d) < 0)
+		return order_fail(
+		    o, STATUS_INPUT, "the text cannot be shown in a dialog");
+	if (pinentry_open(o, o->dialog.fd, o->dialog.seconds) < 0)
+		return order_fail(o, STATUS_CONFIG,
+		    "the pinentry does not start: has it a display or a terminal?");
+	r = show_all(&d);
+	if (r == OUTCOME_YES)
+		r = o->path != NULL     ? store(&d)
+		    : o->dialog.accept  ? OUTCOME_ACCEPT
+		    : o->digest != NULL ? confirm(&d)
+					: how_long(&d);
+	if (r == OUTCOME_FAILED)
+		log_error("the dialog ended without an answer");
+	printf("%s\n", name[r]);
+	return STATUS_OK;
+}
