@@ -235,6 +235,7 @@ CELL = \
 	leash/cell/ns.o \
 	leash/cell/shim_plan.o \
 	leash/cell/sockets.o \
+	leash/cell/watched_calls.o \
 	leash/egress/address.o \
 	leash/egress/plan.o \
 	shim/host/passwd_line.o \
@@ -245,6 +246,7 @@ LEASH = \
 	leash/audit/event.o \
 	leash/audit/writer.o \
 	leash/channel.o \
+	leash/channel_named.o \
 	leash/channel_network.o \
 	leash/cover.o \
 	leash/drain.o \
@@ -259,6 +261,7 @@ LEASH = \
 	leash/exec/exec_state.o \
 	leash/exec/explain.o \
 	leash/exec/image.o \
+	leash/exec/named.o \
 	leash/exec/notify.o \
 	leash/exec/stop.o \
 	leash/keeper/connect.o \
@@ -1299,6 +1302,7 @@ UNIT_gate = \
 	leash/exec/exec_state.o \
 	leash/exec/explain.o \
 	leash/exec/image.o \
+	leash/exec/named.o \
 	leash/exec/notify.o \
 	leash/exec/stop.o \
 	shim/base/loop.o \

@@ -80,7 +80,10 @@ launch_fields(struct leash *l, size_t len, const char **ret_name)
 	if (l->explain)
 		l->mode = LEASH_EXEC;
 	l->one_call = l->mode == LEASH_CALL;
-	if (l->one_call)
+	l->learn = l->mode == LEASH_LEARN;
+	if (l->learn)
+		l->explain = true;
+	if (l->one_call || l->learn)
 		l->mode = LEASH_RUN;
 	*ret_name = wire_get_str(&in, NAME_MAX_LEN);
 	session = wire_get_str(&in, SESSION_LEN);
@@ -424,7 +427,8 @@ judged(void *arg, const struct gate_judged *j)
 	lost = dispatch_tell(arg, &out) < 0 ? lost + 1 : 0;
 }
 
-const struct gate_person dispatch_person = {ask, withdrawn, refused, judged};
+const struct gate_person dispatch_person = {
+    ask, withdrawn, refused, judged, dispatch_named};
 
 static int
 on_answer(struct leash *l, struct wire_in *in, int *fd)

@@ -413,7 +413,8 @@ make_gate(struct launch *a)
 	    .scrub = l->secret_n > 0 ? l->scrub : NULL,
 	    .person = &dispatch_person,
 	    .person_arg = l,
-	    .explain = l->explain};
+	    .explain = l->explain,
+	    .learn = l->learn};
 	int r = gate_new(&gate, &l->gate);
 
 	if (r < 0)
@@ -508,6 +509,8 @@ prepare_cell(struct launch *a)
 	    .begun_arg = a,
 	    .has_relay = true,
 	    .relay_fd = l->network->relay};
+	if (l->learn)
+		a->order.watched = gate_file_calls(&a->order.watched_n);
 	r = helper_shim_image(&a->order.shim_fd);
 	if (r == 0)
 		r = make_pipes(l);

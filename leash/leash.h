@@ -21,6 +21,7 @@
  *	   <--------------- LEASH_DENIED   an exec was refused
  *	   <--------------- LEASH_ENDS     the leash kills the cell: why
  *	   <--------------- LEASH_UNREACHED  a connection was refused
+ *	   <--------------- LEASH_NAMED    LEASH_LEARN: a file was named
  *	   <--------------- LEASH_EXITED   the server is gone; the leash too
  *
  * End of file on the channel means LEASH_END without grace: kill the cell.
@@ -35,7 +36,7 @@
 #include <stdint.h>
 
 #define LEASH_CHANNEL_FD  3
-#define LEASH_VERSION     7
+#define LEASH_VERSION     8
 #define LEASH_PACKET_MAX  (64u << 10)
 #define LEASH_ARGS_MAX    1024
 #define LEASH_SECRETS_MAX 256 /* of one server */
@@ -112,6 +113,22 @@ enum leash_message {
 	 * again), u32 milliseconds until silence is a no, u32 enum sealed_factor, bytes (LEASH_DIGEST_LEN)
 	 * digest of policy, row, name and port, str name, u32 port, str rule, because. */
 	LEASH_ASK_NET = 25,
+	/* LEASH_LEARN: a program in the cell named a file for the first time in this
+	 * way.  u32 enum leash_named, str path, as an absolute path of the cell, str the
+	 * program ("": unknown).  Without secrets. */
+	LEASH_NAMED = 27,
+};
+
+/* What a system call does with the file that it names. */
+enum leash_named {
+	NAMED_LOOK = 1, /* asks for its type, times or rights, or follows it as a link */
+	NAMED_READ,
+	NAMED_LIST,    /* opens it as a directory */
+	NAMED_WRITE,   /* writes to it, or changes its attributes */
+	NAMED_CREATE,  /* creates, removes or renames it in its directory */
+	NAMED_MAKEDIR, /* creates it as a directory */
+	NAMED_CONNECT, /* connects to it as a socket */
+	NAMED_END
 };
 
 #define LEASH_DIGEST_LEN    32
@@ -130,6 +147,7 @@ enum leash_mode {
 	LEASH_EXEC = 2,    /* kennel exec: a granted program, raw stdio */
 	LEASH_EXPLAIN = 3, /* the same, and each exec is reported */
 	LEASH_CALL = 4,    /* as LEASH_RUN, in a process that is for one call */
+	LEASH_LEARN = 5,   /* as LEASH_RUN; each exec and each named file is reported */
 };
 
 /* How long the leash waits between TERM and KILL when the supervisor requests a

@@ -54,6 +54,7 @@ struct leash {
 	enum leash_mode mode;
 	bool explain;  /* report each exec */
 	bool one_call; /* the server is for one call */
+	bool learn;    /* report each named file, too */
 	char session[17];
 	char *memory;      /* the launch message, kept for its strings */
 	const char **argv; /* what to start; NULL-terminated */
@@ -150,6 +151,8 @@ struct dispatch_ask_net {
 };
 int dispatch_ask_net(struct leash *, const struct dispatch_ask_net *);
 void dispatch_withdrawn(struct leash *, uint32_t number);
+/* channel_named.c: a file was named; as gate_person.named. */
+int dispatch_named(void *leash, enum gate_use, const char *path, const char *program);
 int dispatch_started(struct leash *);
 /* The leash itself ends the server: a stable reason, and the whole message. */
 void dispatch_ends(struct leash *, const char *reason, const char *text);

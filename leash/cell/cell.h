@@ -54,6 +54,10 @@ struct cell_order {
 	 * false, the cell has a loopback and no other address. */
 	bool has_relay;
 	int relay_fd;
+	/* System calls that notify the gate where the filter allows them
+	 * (watched_calls.c); NULL: none. */
+	const uint32_t *watched;
+	size_t watched_n;
 	/* Called in the leash once the cell's first process no longer waits for it:
 	 * the view is known but unused.  A result other than 0 (not -EBADMSG) ends the
 	 * cell with that result and leaves why unchanged.  May be NULL. */

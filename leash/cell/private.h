@@ -178,6 +178,14 @@ int landlock_check(const struct cell_order *, struct cell *, char why[CELL_WHY_M
 uint64_t landlock_rights(const struct sealed_mount *, uint64_t handled);
 uint64_t landlock_device_rights(uint64_t handled);
 
+/*
+ * watched_calls.c: in ret, the filter insn[0..n) which also notifies of these calls,
+ * where it allows them.  Returns the number of its instructions; 0: it is too long.
+ */
+#define WATCHED_INSNS_MAX 4096 /* BPF_MAXINSNS of the kernel */
+size_t watched_filter(const struct sealed_insn *insn, size_t n, const uint32_t *call,
+    size_t call_n, struct sealed_insn ret[WATCHED_INSNS_MAX]);
+
 /* cell.c */
 void cell_lacks(struct cell *, const char *what);
 const struct sealed_mount *cell_mounts(const struct cell_order *, size_t *ret_n);

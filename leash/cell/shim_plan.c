@@ -99,6 +99,21 @@ cell_filter(const struct cell_order *o)
 	return NULL;
 }
 
+static void
+put_filter(const struct cell_order *o, const struct sealed_insn *insn, size_t n,
+    struct wire_out *out)
+{
+	static struct sealed_insn watching[WATCHED_INSNS_MAX];
+
+	if (o->watched_n > 0) {
+		n = watched_filter(insn, n, o->watched, o->watched_n, watching);
+		insn = watching;
+		if (n == 0)
+			out->error = -E2BIG;
+	}
+	wire_put_bytes(out, insn, n * sizeof(*insn));
+}
+
 int
 cell_plan(const struct cell_order *o, const char *path, const char *const *argv,
     size_t argc, struct wire_out *out)
@@ -121,8 +136,7 @@ cell_plan(const struct cell_order *o, const char *path, const char *const *argv,
 	wire_put_u64(out, l.scoped);
 	wire_put_u32(out, rules);
 	put_rules(o, l.handled_fs, out);
-	wire_put_bytes(out, tables->insn + f->insns.first,
-	    (size_t)f->insns.n * sizeof(struct sealed_insn));
+	put_filter(o, tables->insn + f->insns.first, f->insns.n, out);
 	wire_put_str(out, policy_str(o->policy, o->server->cwd));
 	wire_put_str(out, path);
 	wire_put_u32(out, (uint32_t)argc);

@@ -163,8 +163,8 @@ out:
 	return r;
 }
 
-static int
-copy_pointer(struct call *c, uint64_t at, uint64_t *ret)
+int
+call_copy_u64(struct call *c, uint64_t at, uint64_t *ret)
 {
 	uint8_t b[sizeof(*ret)];
 
@@ -190,7 +190,7 @@ copy_list(struct call *c, uint64_t at, const char **v, size_t *ret_n)
 		uint64_t word = 0;
 		size_t len;
 
-		r = copy_pointer(c, at + n * sizeof(word), &word);
+		r = call_copy_u64(c, at + n * sizeof(word), &word);
 		if (r < 0)
 			return r;
 		if (!word)
@@ -257,7 +257,7 @@ call_read_process(struct call *c, pid_t pid)
 	wanted[0] = sp;
 	wanted[1] = sp + CALL_PAGE_LEN; /* a small environment ends within these pages */
 	pages_fetch(c, wanted, ARRAY_LEN(wanted));
-	r = copy_pointer(c, sp, &argc);
+	r = call_copy_u64(c, sp, &argc);
 	if (r == 0)
 		r = copy_list(c, sp + sizeof(argc), c->argv, &c->argc);
 	c->argv_len = c->text_len;

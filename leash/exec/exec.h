@@ -17,6 +17,7 @@
  *	decide.c	the policy's answer for (image, argv, environment)
  *	approval.c	execs that wait for approval
  *	explain.c	reports each exec and its verdict, if requested
+ *	named.c		reports each file that is named, if requested
  */
 #ifndef KENNEL_LEASH_EXEC_EXEC_H
 #define KENNEL_LEASH_EXEC_EXEC_H
@@ -84,6 +85,17 @@ struct gate_judged {
 	bool cut; /* the list is not complete */
 };
 
+/* What a call does with the file that it names (leash/leash.h, enum leash_named). */
+enum gate_use {
+	GATE_LOOK = 1,
+	GATE_READ,
+	GATE_LIST,
+	GATE_WRITE,
+	GATE_CREATE,
+	GATE_MAKEDIR,
+	GATE_CONNECT,
+};
+
 /* Callbacks to the supervisor.  None of them may block. */
 struct gate_person {
 	/* Returns 0; the answer arrives by gate_answer, never from within this call. */
@@ -93,6 +105,8 @@ struct gate_person {
 	void (*refused)(void *arg, const struct gate_refusal *);
 	/* each exec, if order.explain is set */
 	void (*judged)(void *arg, const struct gate_judged *);
+	/* order.learn: a file is named, for the first time in this way; -EAGAIN: the call waits, and the report is repeated. */
+	int (*named)(void *arg, enum gate_use, const char *path, const char *program);
 };
 
 struct gate_order {
@@ -107,7 +121,12 @@ struct gate_order {
 	const struct gate_person *person; /* NULL: what needs approval is refused */
 	void *person_arg;
 	bool explain; /* report each exec to person */
+	bool learn;   /* report each file that a call names (gate_file_calls) */
 };
+
+/* The system calls that name a file. With order.learn, the filter of the cell must
+ * notify of them, too. */
+const uint32_t *gate_file_calls(size_t *ret_n);
 
 int gate_new(const struct gate_order *, struct gate **ret);
 /* Supplies the notify descriptor once it exists; the gate then owns it. */

@@ -16,9 +16,8 @@
 #define WORDS_MAX 8192
 #define CHAIN_MAX 4096
 
-/* Valid until the next call. */
-static const char *
-clean(struct gate *g, const char *text)
+const char *
+explain_clean(struct gate *g, const char *text)
 {
 	if (g->order.scrub == NULL)
 		return text;
@@ -34,7 +33,7 @@ put_words(
 	size_t len = 0, n;
 
 	for (size_t i = 0; i < c->argc && !ret->cut; i++) {
-		const char *word = clean(g, c->argv[i]);
+		const char *word = explain_clean(g, c->argv[i]);
 
 		n = strlen(word) + 1;
 		ret->cut = n > WORDS_MAX - len;
@@ -79,7 +78,7 @@ explain_judged(
 
 	if (!g->order.explain || !g->order.person || !g->order.person->judged)
 		return;
-	(void)snprintf(program, sizeof(program), "%s", clean(g, v->program));
+	(void)snprintf(program, sizeof(program), "%s", explain_clean(g, v->program));
 	j.program = program;
 	if (v->row)
 		j.rule = policy_at(p, v->row->at, rule, sizeof(rule));

@@ -79,6 +79,8 @@ gate_new(const struct gate_order *order, struct gate **ret)
 		r = pin_load(g);
 	if (r == 0)
 		r = caller_load(g);
+	if (r == 0)
+		r = named_new(g, &g->named);
 	if (r < 0)
 		goto out;
 	if (order->notify_fd >= 0)
@@ -111,6 +113,7 @@ gate_free(struct gate *g)
 	call_free(g->call);
 	ask_free(g);
 	kin_free(g->kin);
+	named_free(g->named);
 	buf_free(&g->shown);
 	free(g->flight);
 	free(g->held);
@@ -156,7 +159,7 @@ count_refusal(struct gate *g, bool absent)
 bool
 gate_wants(const struct gate *g)
 {
-	return g->held_n < GATE_FLIGHTS_MAX && may_judge(g);
+	return g->held_n < GATE_FLIGHTS_MAX && may_judge(g) && !named_waits(g);
 }
 
 size_t
@@ -364,6 +367,10 @@ take(struct gate *g, const struct seccomp_notif *n)
 	struct flight *f = flight_of_thread(g, tid);
 	struct held_call h = {.notif = *n, .state = EXEC_NEW};
 
+	if (g->named != NULL && named_is(n)) {
+		named_take(g, n);
+		return;
+	}
 	if (tid <= 0 || group_of(tid, &tgid) < 0) {
 		(void)notify_reply(g, n->id, -EACCES); /* gone, or not in the cell */
 		return;
@@ -444,7 +451,7 @@ held_run(struct gate *g)
 int
 gate_wait_ms(const struct gate *g)
 {
-	if (g->held_n > 0 || !may_judge(g))
+	if (g->held_n > 0 || !may_judge(g) || named_waits(g))
 		return GATE_TICK_MS;
 	return g->pending_n > 0 ? ASK_TICK_MS : -1;
 }
@@ -454,6 +461,7 @@ gate_tick(struct gate *g)
 {
 	size_t kept = 0;
 
+	named_tick(g);
 	for (size_t i = 0; i < g->held_n; i++) {
 		if (!notify_valid(g, g->held[i].notif.id))
 			continue;

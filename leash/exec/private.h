@@ -148,6 +148,7 @@ struct gate {
 	struct image_key *image; /* one per row of the server's images */
 	struct pin *pin;         /* the same; NULL if no image is pinned */
 	struct kinship *kin;
+	struct named *named; /* NULL: named files are not reported */
 	struct place *place; /* one per directory in the `in` of a row */
 	size_t place_n;
 	int root_fd; /* "/" of the cell, -1 before the first call */
@@ -184,6 +185,8 @@ void call_begin(struct call *, const struct seccomp_notif *);
 int call_copy_path(struct call *);
 /* 0, -EFAULT, -E2BIG. */
 int call_copy_words(struct call *);
+/* Copies 8 bytes: 0, -EFAULT. */
+int call_copy_u64(struct call *, uint64_t at, uint64_t *ret);
 /* Reads the arguments of a process at its exec stop. */
 int call_read_process(struct call *, pid_t);
 void call_wipe(struct call *);
@@ -242,6 +245,20 @@ int grant_record(
 /* ---- explain.c ----------------------------------------------------------- */
 void explain_judged(
     struct gate *, const struct call *, const struct verdict *, const char *name);
+/* Text of the server, redacted; valid until the next call. */
+const char *explain_clean(struct gate *, const char *);
+
+/* ---- named.c ------------------------------------------------------------ */
+/* NULL: no report is wanted. */
+int named_new(const struct gate *, struct named **ret);
+void named_free(struct named *);
+/* Is it a call that names a file? */
+bool named_is(const struct seccomp_notif *);
+/* Reports what the call names, and lets it continue, at once or in named_tick. */
+void named_take(struct gate *, const struct seccomp_notif *);
+/* Does a call wait until its report can be sent? */
+bool named_waits(const struct gate *);
+void named_tick(struct gate *);
 
 /* ---- stop.c -------------------------------------------------------------- */
 struct flight *flight_of_thread(struct gate *, pid_t tid);

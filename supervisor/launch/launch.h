@@ -116,6 +116,7 @@ struct opened {
 	pid_t hub;                     /* "kennel serve", its agent; 0: none */
 	enum leash_mode mode;
 	bool one_call;          /* as in the order */
+	int copy;               /* the same */
 	const uint32_t *factor; /* of each secret (struct asked_approve) */
 	int starter;            /* starter.h: of further processes; -1: none */
 	pid_t starter_pid;      /* 0: none */
@@ -134,6 +135,7 @@ struct open_order {
 	const struct approved_uses *approved; /* NULL: none (leash_approvals.h) */
 	int argc;                             /* LEASH_RUN: 0 for the policy's `run` */
 	char *const *argv;
+	int copy; /* the server is learned: LEASH_LEARN, and as in child_order; 0: no */
 	struct loop *loop; /* runs only while an approval of the start is pending */
 	int signals;       /* from open_signals: one ends such a start */
 };

@@ -182,7 +182,7 @@ send_launch(const struct child_order *order, int channel)
 	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, LEASH_LAUNCH);
 	wire_put_u32(&out, LEASH_VERSION);
-	wire_put_u32(&out, order->mode);
+	wire_put_u32(&out, order->copy > 0 ? LEASH_LEARN : order->mode);
 	wire_put_str(&out, policy_str(order->policy, order->server->name));
 	wire_put_str(&out, order->session);
 	wire_put_u32(&out, (uint32_t)order->argc);
@@ -261,7 +261,8 @@ child_spawn(const struct child_order *order, struct child *ret)
 	    .channel = -1,
 	    .server_in = -1,
 	    .server_out = -1,
-	    .server_err = -1};
+	    .server_err = -1,
+	    .copy = order->copy};
 	int pair[2] = {-1, -1}, r;
 
 	r = fd_pair(pair);
@@ -364,6 +365,18 @@ child_said(struct child *c, uint32_t number, enum leash_answer answer, const cha
 	return wire_send(c->channel, &out, NULL, 0);
 }
 
+/* The packet as it is: its reader is child_read again. */
+static void
+copy_news(struct child *c, enum leash_message type, uint8_t *memory, size_t len)
+{
+	const struct wire_out out = {.data = memory, .len = len, .cap = len};
+
+	if (type != LEASH_JUDGED && type != LEASH_UNREACHED && type != LEASH_NAMED)
+		return;
+	if (wire_send(c->copy, &out, NULL, 0) < 0)
+		c->copy = 0; /* the reader is gone: the server goes on */
+}
+
 int
 child_answer(struct child *c, struct child_news *ret)
 {
@@ -376,7 +389,10 @@ child_answer(struct child *c, struct child_news *ret)
 	if (r < 0)
 		return r;
 	wire_in_init(&in, memory, len);
-	return child_read(&in, wire_get_u32(&in), ret);
+	r = child_read(&in, wire_get_u32(&in), ret);
+	if (r == 0 && c->copy > 0)
+		copy_news(c, ret->type, memory, len);
+	return r;
 }
 
 /* Waits for the leash and returns its wait status. If it does not exit, kills it and

@@ -26,6 +26,9 @@ struct child_order {
 	const char *trace_at; /* KENNEL_TRACE_AT=DIR of the fingerprint key; or NULL */
 	const char *session;  /* 16 hex digits */
 	enum leash_mode mode;
+	/* LEASH_RUN: above 0, the server is learned (LEASH_LEARN), and this socket gets each
+	 * JUDGED, UNREACHED and NAMED.  Borrowed; blocks. */
+	int copy;
 	char *const
 	    *argv; /* program and arguments; LEASH_RUN: none for the policy's `run` */
 	int argc;
@@ -40,6 +43,7 @@ struct child {
 	int server_in; /* taken by the session: then -1 */
 	int server_out;
 	int server_err; /* LEASH_EXEC only, else -1 */
+	int copy;       /* 0: none; a socket that gets what a learned server wants */
 	char lacks[LEASH_TEXT_MAX];
 };
 
@@ -117,9 +121,14 @@ struct child_judged { /* LEASH_JUDGED */
 	const char *const *argv;
 };
 
+struct child_named {  /* LEASH_NAMED */
+	uint32_t use; /* enum leash_named */
+	const char *path, *program;
+};
+
 struct child_news {
 	/* EXITED NEEDS_RECORDER ASK ASK_NET USE WITHDRAWN DENIED JUDGED ENDS
-	 * UNREACHED */
+	 * UNREACHED NAMED */
 	enum leash_message type;
 	int status; /* EXITED: wait status of the server */
 	uint64_t scrubbed, denied;
@@ -132,6 +141,7 @@ struct child_news {
 	struct child_denied refusal;
 	struct child_unreached unreached;
 	struct child_judged judged;
+	struct child_named named;
 	const char *reason, *text; /* ENDS */
 };
 /* leash_message.c: the rest of a packet of this type.  0 or -EBADMSG. */

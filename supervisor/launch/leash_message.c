@@ -160,6 +160,15 @@ read_judged(struct wire_in *in, struct child_news *n)
 }
 
 static int
+read_named(struct wire_in *in, struct child_news *n)
+{
+	n->named.use = wire_get_u32(in);
+	n->named.path = wire_get_str(in, LEASH_TEXT_MAX);
+	n->named.program = wire_get_str(in, LEASH_TEXT_MAX);
+	return n->named.use == 0 || n->named.use >= NAMED_END ? -EBADMSG : 0;
+}
+
+static int
 read_ends(struct wire_in *in, struct child_news *n)
 {
 	n->reason = wire_get_str(in, LEASH_TEXT_MAX);
@@ -181,6 +190,7 @@ child_read(struct wire_in *in, uint32_t type, struct child_news *ret)
 	    [LEASH_ENDS] = read_ends,
 	    [LEASH_UNREACHED] = read_unreached,
 	    [LEASH_ASK_NET] = read_ask_net,
+	    [LEASH_NAMED] = read_named,
 	};
 	struct child_news news = {.type = type};
 

@@ -182,15 +182,14 @@ on_session_need(void *arg, char *text, size_t cap)
 static void
 on_restart(void *arg, bool runs)
 {
-	struct child *c = NULL;
 	struct run *u = arg;
+	struct child *c = &u->o.child;
 	int r = 0;
 
 	if (!runs) {
 		session_down(u->session);
 		return;
 	}
-	c = &u->o.child;
 	u->channel_slot = loop_add(&u->loop, c->channel, POLLIN, on_channel, u);
 	u->gone = u->down = false;
 	if (u->channel_slot >= 0)
@@ -564,6 +563,7 @@ run_session(const struct run_order *order)
 				 .one_call = order->one_call,
 				 .hub = order->hub,
 				 .approved = order->approved,
+				 .copy = order->copy,
 				 .mode = LEASH_RUN,
 				 .argc = order->argc,
 				 .argv = order->argv,
@@ -577,7 +577,7 @@ run_session(const struct run_order *order)
 	}
 	if (u.o.child.lacks[0] != '\0')
 		log_info("%s runs without: %s", order->name, u.o.child.lacks);
-	if (order->hub == 0 && restart_possible(&u.o) &&
+	if (order->hub == 0 && order->copy == 0 && restart_possible(&u.o) &&
 	    starter_fork(&u.o, order->file) < 0)
 		log_warn("%s will not be started again if it ends", order->name);
 	open_person_sockets(&u.o);

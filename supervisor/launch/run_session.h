@@ -19,6 +19,7 @@ struct run_order {
 	bool one_call;                        /* as there */
 	pid_t hub;                            /* as there */
 	const struct approved_uses *approved; /* as there; borrowed */
+	int copy;                             /* as there; 0: none */
 };
 
 /*

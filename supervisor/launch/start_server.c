@@ -217,7 +217,8 @@ order_of(const struct opened *o)
 	    .run_at = run_at(o),
 	    .trace_at = trace_at(o),
 	    .session = o->session,
-	    .mode = o->one_call ? LEASH_CALL : o->mode};
+	    .mode = o->one_call ? LEASH_CALL : o->mode,
+	    .copy = o->copy};
 }
 
 static int
@@ -392,12 +393,12 @@ open_once(const struct open_order *order, struct opened *ret, char why[LEASH_TEX
 	    .mode = order->mode,
 	    .hub = order->hub,
 	    .one_call = order->one_call && order->mode == LEASH_RUN,
+	    .copy = order->copy,
 	    .child = {.pid = -1,
 		.channel = -1,
 		.server_in = -1,
 		.server_out = -1,
 		.server_err = -1}};
-
 	why[0] = '\0';
 	/* before the first secret in the environment could be in a core dump */
 	if (confine_core() < 0) {
@@ -533,8 +534,7 @@ opened_last_records(struct opened *o)
 		struct pollfd wait = {report_fd(o->report), POLLIN, 0};
 
 		if (wait.fd < 0) {
-			/* a recorder that is just exiting sends no WELCOME; the next
-			 * one may */
+			/* one that is exiting sends no WELCOME; the next one may */
 			if (open_report(o) < 0)
 				(void)poll(NULL, 0, AGAIN_MS);
 			continue;
