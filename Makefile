@@ -554,6 +554,7 @@ KENNEL = \
 	supervisor/draft/command.o \
 	supervisor/draft/draft.o \
 	supervisor/draft/npm_package.o \
+	supervisor/draft/options.o \
 	supervisor/draft/package_files.o \
 	supervisor/draft/preset.o \
 	supervisor/draft/script.o \

@@ -174,27 +174,6 @@ tell_placeholders(const struct plan *p, FILE *to)
 	free(text);
 }
 
-/* The file to write: -o, or the one where `run` looks. An exit status. */
-static int
-find_file(const struct plan *p, char path[PATH_MAX])
-{
-	int r;
-
-	if (p->file != NULL) {
-		(void)snprintf(path, PATH_MAX, "%s", p->file); /* open returns ENOENT */
-		return 0;
-	}
-	(void)snprintf(path, PATH_MAX, "%.3000s/policies", paths_config_dir());
-	r = fd_make_dirs(path);
-	if (r < 0) {
-		log_error("unable to create %s: %s", path, strerror(-r));
-		return EXIT_CONFIG;
-	}
-	(void)snprintf(path, PATH_MAX, "%.3000s/policies/%.200s.kennel",
-	    paths_config_dir(), p->d.name); /* fits */
-	return 0;
-}
-
 static int
 finish(struct plan *p)
 {
@@ -206,7 +185,7 @@ finish(struct plan *p)
 		tell_placeholders(p, stderr);
 		return r < 0 || fflush(stdout) != 0 ? EXIT_FAILED : 0;
 	}
-	r = find_file(p, path);
+	r = draft_place(p->file, p->d.name, path);
 	if (r != 0)
 		return r;
 	r = write_file(p, path);
@@ -232,20 +211,6 @@ finish(struct plan *p)
 
 /* ---- the directory to work in ---------------------------------------------- */
 
-static int
-set_work(struct draft *d, const char *path)
-{
-	char real[PATH_MAX];
-	struct stat st;
-
-	if (realpath(path, real) == NULL)
-		return -errno;
-	if (stat(real, &st) < 0 || !S_ISDIR(st.st_mode))
-		return -ENOTDIR;
-	memcpy(d->work, real, sizeof(d->work));
-	return 0;
-}
-
 /* As typed at a prompt, where no shell replaces ~. */
 static int
 set_work_typed(struct draft *d, const char *text)
@@ -254,10 +219,10 @@ set_work_typed(struct draft *d, const char *text)
 	char path[PATH_MAX];
 
 	if (text[0] != '~' || (text[1] != '/' && text[1] != '\0') || home == NULL)
-		return set_work(d, text);
+		return draft_work(d, text);
 	if (snprintf(path, sizeof(path), "%s%s", home, text + 1) >= (int)sizeof(path))
 		return -ENAMETOOLONG;
-	return set_work(d, path);
+	return draft_work(d, path);
 }
 
 /* The first directory among the arguments, or the answer of a person. */
@@ -270,7 +235,7 @@ find_work(struct plan *p)
 
 	for (size_t i = 0; i < d->path_n && d->work[0] == '\0'; i++)
 		if (d->path[i].is == PATH_IS_DIR)
-			(void)set_work(d, d->path[i].path); /* or it is gone */
+			(void)draft_work(d, d->path[i].path); /* or it is gone */
 	if (!preset_wants_work(p->preset, d) || isatty(STDIN_FILENO) != 1 ||
 	    isatty(STDERR_FILENO) != 1)
 		return;
@@ -289,24 +254,11 @@ find_work(struct plan *p)
 
 /* ---- the verb -------------------------------------------------------------- */
 
-/* A valid name in the language: a letter or digit, then also - _ and dot. */
-static bool
-name_ok(const char *name)
-{
-	const char *first = "abcdefghijklmnopqrstuvwxyz0123456789";
-	const char *rest = "abcdefghijklmnopqrstuvwxyz0123456789-_.";
-
-	return name[0] != '\0' && strchr(first, name[0]) != NULL &&
-	       name[strspn(name, rest)] == '\0' && strlen(name) <= 64;
-}
-
 /* Takes one option and its value: the number of words; 0 if it is none; a negative exit
  * status. */
 static int
 take_option(struct plan *p, char **argv, int left)
 {
-	int r;
-
 	if (strcmp(argv[0], "--no-start") == 0) {
 		p->start = false;
 		return 1;
@@ -317,30 +269,7 @@ take_option(struct plan *p, char **argv, int left)
 		p->file = argv[1];
 		return 2;
 	}
-	if (strcmp(argv[0], "--work") == 0) {
-		r = set_work(&p->d, argv[1]);
-		if (r < 0)
-			log_error(
-			    "unable to use %s as a directory: %s", argv[1], strerror(-r));
-		return r < 0 ? -EXIT_INPUT : 2;
-	}
-	if (strcmp(argv[0], "--vault") == 0) {
-		r = draft_vault(&p->d, argv[1]);
-		if (r < 0)
-			log_error("invalid value of --vault: %s",
-			    r == -E2BIG ? "too many variables"
-					: "expected VARIABLE=SCOPE/PROVIDER/PURPOSE");
-		return r < 0 ? -EXIT_USAGE : 2;
-	}
-	if (strcmp(argv[0], "--secret") == 0 || strcmp(argv[0], "--env") == 0) {
-		r = draft_variable(&p->d, argv[1], argv[0][2] == 's');
-		if (r < 0) /* without the word, which may be a secret by mistake */
-			log_error("invalid variable after %s: %s", argv[0],
-			    r == -E2BIG ? "too many"
-					: "expected a name of letters, digits and _");
-		return r < 0 ? -EXIT_USAGE : 2;
-	}
-	return 0;
+	return draft_option(&p->d, argv);
 }
 
 int
@@ -360,7 +289,7 @@ init_main(int argc, char **argv)
 			    "expected -- between the name and the command");
 		if (argv[i][0] == '-')
 			return help_refuse(&kennel_help, argv[0], argv[i]);
-		if (!name_ok(argv[i]))
+		if (!draft_name_ok(argv[i]))
 			return help_usage(&kennel_help, argv[0],
 			    "expected a name of a-z, 0-9, -, _ and . for the server");
 		p.d.name = argv[i];

@@ -22,7 +22,6 @@
 #define PAGES_MAX 64
 #define TOOLS_MAX 512
 #define LINES_MAX (128u << 10)
-#define NAME_LEN  128
 
 static const char *const reading[] = {"count", "describe", "find", "get", "info", "list",
     "lookup", "query", "read", "search", "show", "stat", "status", "view"};
@@ -88,21 +87,30 @@ is_plain(const char *name, size_t len)
 			    "0123456789_-./:") == len;
 }
 
+bool
+init_tool(struct json definition, char name[INIT_TOOL_MAX], bool *ret_reads)
+{
+	struct json text;
+	size_t len;
+
+	if (json_get(definition, "name", &text) < 0 ||
+	    json_text(text, name, INIT_TOOL_MAX, &len) < 0 || !is_plain(name, len))
+		return false;
+	*ret_reads = is_read_only(definition) && says_that_it_reads(name);
+	return true;
+}
+
 static int
 add_tool(struct tools_found *found, struct json item)
 {
-	char name[NAME_LEN];
-	struct json text;
+	char name[INIT_TOOL_MAX];
 	bool allowed;
-	size_t len;
 
-	if (json_get(item, "name", &text) < 0 ||
-	    json_text(text, name, sizeof(name), &len) < 0 || !is_plain(name, len) ||
+	if (!init_tool(item, name, &allowed) ||
 	    found->allowed + found->asked == TOOLS_MAX) {
 		found->left_out++;
 		return 0;
 	}
-	allowed = is_read_only(item) && says_that_it_reads(name);
 	*(allowed ? &found->allowed : &found->asked) += 1;
 	return buf_printf(
 	    &found->lines, "    tool %s \"%s\"\n", allowed ? "allow" : "ask", name);

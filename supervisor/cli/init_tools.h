@@ -4,10 +4,14 @@
 #ifndef KENNEL_SUPERVISOR_CLI_INIT_TOOLS_H
 #define KENNEL_SUPERVISOR_CLI_INIT_TOOLS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
 #include "shim/base/buf.h"
+#include "supervisor/json/json.h"
+
+#define INIT_TOOL_MAX 128 /* bytes of a name */
 
 struct tools_found {
 	size_t allowed, asked, left_out;
@@ -21,6 +25,9 @@ struct tools_found {
  * with why. The caller frees the lines in either case.
  */
 int init_tools_list(const char *file, const char *name, struct tools_found *ret);
+/* The name of a tool, and whether both its annotations and its name say that it reads.
+ * False: no plain name. */
+bool init_tool(struct json definition, char name[INIT_TOOL_MAX], bool *ret_reads);
 /* Writes the lines, or one line for all tools if they are not known. */
 void init_tools_put(const struct tools_found *, FILE *);
 

@@ -230,9 +230,9 @@ put_code(const struct draft *d, FILE *out)
 }
 
 int
-draft_head(const struct draft *d, FILE *out)
+draft_open(const struct draft *d, FILE *out)
 {
-	const char *user = draft_user(d), *work = d->work;
+	const char *user = draft_user(d);
 	int r;
 
 	fprintf(out,
@@ -245,6 +245,15 @@ draft_head(const struct draft *d, FILE *out)
 	r = put_words(out, "run", d->argv, (size_t)d->argc);
 	if (user != NULL)
 		fprintf(out, "    user %s\n", user);
+	return r < 0 || ferror(out) ? -EINVAL : 0;
+}
+
+int
+draft_head(const struct draft *d, FILE *out)
+{
+	const char *work = d->work;
+	int r = draft_open(d, out);
+
 	if (r == 0)
 		r = put_code(d, out);
 	if (r == 0 && d->package.name[0] != '\0')

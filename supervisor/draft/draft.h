@@ -7,6 +7,7 @@
  *	package_files.c	programs and add-ons in it
  *	preset.c	the preset for it, filled in
  *	draft.c		the text, if there is no preset
+ *	options.c	the options of the verbs that draft
  */
 #ifndef KENNEL_SUPERVISOR_DRAFT_DRAFT_H
 #define KENNEL_SUPERVISOR_DRAFT_DRAFT_H
@@ -56,11 +57,24 @@ int draft_variable(struct draft *, char *text, bool secret);
  * text is kept and changed. */
 int draft_vault(struct draft *, char *text);
 
+/* options.c: a valid name of a server in the language? */
+bool draft_name_ok(const char *);
+/* Sets the directory to work in: 0 or -errno. */
+int draft_work(struct draft *, const char *path);
+/* Takes --work, --env, --secret or --vault and its value. The number of words; 0 if it is
+ * none of them; a negative exit status, after the reason was printed. */
+int draft_option(struct draft *, char **argv);
+/* The file to write: this one, or the one where `kennel run` looks for the policy of this
+ * server, whose directory is made. 0, or an exit status; the reason is printed. */
+int draft_place(const char *file, const char *name, char path[PATH_MAX]);
+
 /* Reads the command. 0, or an exit status; the reason is printed. */
 int draft_take(struct draft *, int argc, char *const *argv);
 
 /* Writes the draft, before and after the lines about its tools: -errno. */
 int draft_head(const struct draft *, FILE *);
+/* Only the beginning of it: the name, the command and the user. */
+int draft_open(const struct draft *, FILE *);
 int draft_tail(const struct draft *, FILE *);
 /* Lines for what the agent's entry has, each after this indentation. Skips the
  * directory and the variables that a preset has, if those are given. */

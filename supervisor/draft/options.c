@@ -1,0 +1,88 @@
+/*
+ * The name, the options and the place of a draft, for the verbs that make one.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "supervisor/base/exit_status.h"
+#include "supervisor/base/paths.h"
+#include "supervisor/draft/draft.h"
+
+bool
+draft_name_ok(const char *name)
+{
+	const char *first = "abcdefghijklmnopqrstuvwxyz0123456789";
+	const char *rest = "abcdefghijklmnopqrstuvwxyz0123456789-_.";
+
+	return name[0] != '\0' && strchr(first, name[0]) != NULL &&
+	       name[strspn(name, rest)] == '\0' && strlen(name) <= 64;
+}
+
+int
+draft_work(struct draft *d, const char *path)
+{
+	char real[PATH_MAX];
+	struct stat st;
+
+	if (realpath(path, real) == NULL)
+		return -errno;
+	if (stat(real, &st) < 0 || !S_ISDIR(st.st_mode))
+		return -ENOTDIR;
+	memcpy(d->work, real, sizeof(d->work));
+	return 0;
+}
+
+int
+draft_option(struct draft *d, char **argv)
+{
+	int r;
+
+	if (strcmp(argv[0], "--work") == 0) {
+		r = draft_work(d, argv[1]);
+		if (r < 0)
+			log_error(
+			    "unable to use %s as a directory: %s", argv[1], strerror(-r));
+		return r < 0 ? -EXIT_INPUT : 2;
+	}
+	if (strcmp(argv[0], "--vault") == 0) {
+		r = draft_vault(d, argv[1]);
+		if (r < 0)
+			log_error("invalid value of --vault: %s",
+			    r == -E2BIG ? "too many variables"
+					: "expected VARIABLE=SCOPE/PROVIDER/PURPOSE");
+		return r < 0 ? -EXIT_USAGE : 2;
+	}
+	if (strcmp(argv[0], "--secret") == 0 || strcmp(argv[0], "--env") == 0) {
+		r = draft_variable(d, argv[1], argv[0][2] == 's');
+		if (r < 0) /* without the word, which may be a secret by mistake */
+			log_error("invalid variable after %s: %s", argv[0],
+			    r == -E2BIG ? "too many"
+					: "expected a name of letters, digits and _");
+		return r < 0 ? -EXIT_USAGE : 2;
+	}
+	return 0;
+}
+
+int
+draft_place(const char *file, const char *name, char path[PATH_MAX])
+{
+	int r;
+
+	if (file != NULL) {
+		(void)snprintf(path, PATH_MAX, "%s", file); /* open returns ENOENT */
+		return 0;
+	}
+	(void)snprintf(path, PATH_MAX, "%.3000s/policies", paths_config_dir());
+	r = fd_make_dirs(path);
+	if (r < 0) {
+		log_error("unable to create %s: %s", path, strerror(-r));
+		return EXIT_CONFIG;
+	}
+	(void)snprintf(path, PATH_MAX, "%.3000s/policies/%.200s.kennel",
+	    paths_config_dir(), name); /* fits */
+	return 0;
+}
