@@ -592,6 +592,17 @@ KENNEL = \
 	supervisor/launch/start_approval.o \
 	supervisor/launch/start_server.o \
 	supervisor/launch/starter.o \
+	supervisor/learn/argv_pattern.o \
+	supervisor/learn/credentials.o \
+	supervisor/learn/exercise.o \
+	supervisor/learn/exercise_values.o \
+	supervisor/learn/fold.o \
+	supervisor/learn/from_log.o \
+	supervisor/learn/learn_session.o \
+	supervisor/learn/learned_policy.o \
+	supervisor/learn/policy_text.o \
+	supervisor/learn/seen.o \
+	supervisor/learn/verb_learn.o \
 	supervisor/pin/lint.o \
 	supervisor/pin/lint_marks.o \
 	supervisor/pin/lint_names.o \
@@ -990,6 +1001,24 @@ UNIT_pins	= $(UNIT_frame)
 UNIT_call_limits	= $(UNIT_frame)
 UNIT_health	= $(UNIT_frame)
 UNIT_result_meta	= $(UNIT_frame)
+UNIT_learn = \
+	$(BASE_SMALL) \
+	leash/cell/watched_calls.o \
+	policy/lang/keyword.o \
+	shim/base/buf.o \
+	shim/base/slurp.o \
+	shim/help/near_word.o \
+	shim/host/codepoint.o \
+	supervisor/json/json_access.o \
+	supervisor/json/json_canonical.o \
+	supervisor/json/json_scan.o \
+	supervisor/learn/argv_pattern.o \
+	supervisor/learn/credentials.o \
+	supervisor/learn/exercise_values.o \
+	supervisor/learn/fold.o \
+	supervisor/learn/policy_text.o \
+	supervisor/learn/seen.o \
+	tests/fuzz/fuzz_learn.o
 UNIT_backoff	= $(BASE_SMALL) supervisor/base/backoff.o
 UNIT_item_index	= supervisor/serve/item_index.o
 UNIT_starter	= supervisor/launch/starter.o $(BASE) shim/base/close_others.o
@@ -1341,6 +1370,7 @@ UNITS = \
 	json_canonical \
 	kept_payloads \
 	kept_policies \
+	learn \
 	leash \
 	libcache \
 	lint \
@@ -1678,6 +1708,7 @@ FUZZ_query = \
 FUZZ_record_read	= supervisor/audit/log/record_read.o
 FUZZ_signed_note	= $(MERKLE) $(BASE)
 FUZZ_lint	= $(LINT)
+FUZZ_learn	= $(filter-out leash/% tests/%,$(UNIT_learn))
 FUZZ_search	= $(filter-out tests/%,$(UNIT_search))
 FUZZ_settings	= $(filter-out tests/%,$(UNIT_settings))
 FUZZ_nsswitch = \
@@ -1722,6 +1753,7 @@ FUZZ = \
 	hub_page \
 	json \
 	keeper \
+	learn \
 	lint \
 	load \
 	log \

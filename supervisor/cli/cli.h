@@ -25,6 +25,8 @@ const char *changes_diff(const char *log_dir, const uint8_t before[32],
     const uint8_t after[32], char **ret_text);
 int init_main(int argc, char **argv);
 int import_main(int argc, char **argv);
+/* supervisor/learn */
+int learn_main(int argc, char **argv);
 /* supervisor/servers: kennel list, and verbs of kennel server */
 int servers_list_main(int argc, char **argv);
 int server_list_main(int argc, char **argv);

@@ -24,6 +24,10 @@ static const struct help_option options[] = {
     {"--vault", "VARIABLE=PATH", "a secret variable in the vault; may be repeated"},
     {"--work", "DIR", "the directory that the server works in"},
     {"--no-start", NULL, "do not start the server to list its tools"},
+    {"--exec", "PROGRAM", "a program that it may start; may be repeated"},
+    {"--net", NULL, "let it connect to the public hosts that it asks for"},
+    {"--from-log", NULL, "print lines for what the log shows as refused"},
+    {"--stdio", NULL, "the agent on standard input and output calls its tools"},
     {"--write", NULL, "change the files; without it, only a table is printed"},
     {"--dry-run", NULL, "change nothing"},
     {"--undo", NULL, "restore the files that --write has changed"},
@@ -49,6 +53,24 @@ static const struct help_verb verbs[] = {
 	    "is never replaced. Then init starts the server once in its sandbox and\n"
 	    "writes its tools into the draft, by name.\n"
 	    "Edit the draft, then run `kennel policy check`."},
+    {"learn", "Start",
+	"NAME [--work DIR] [--exec PROGRAM]... [--net] [--stdio] "
+	"[--env VARIABLE[=VALUE]]... [--secret VARIABLE]... [--vault VARIABLE=PATH]... "
+	"[-o OUT] -- COMMAND [ARG...] | --from-log [SERVER]",
+	"run a server without credentials, and draft a policy from what it wants",
+	"--work --exec --net --stdio --env --secret --vault --from-log -o",
+	"kennel learn files --work ~/notes -- node_modules/.bin/mcp-server-filesystem "
+	"~/notes",
+	"-",
+	.more =
+	    "The server runs in a cell that has its package, read-only, and the "
+	    "directory\n"
+	    "of --work, and no credentials. kennel calls the tools that only read; with\n"
+	    "--stdio, an agent calls what it likes. Each file, program and host that "
+	    "the\n"
+	    "server asks for is seen. The draft grants what it used; what it asked for "
+	    "in\n"
+	    "vain is in comments. Without --net it reaches no host."},
     {"import", "Start",
 	"[--write | --undo | --forget] [--client NAME] [--project DIR] [--no-start] "
 	"[--key-file FILE | --stdin] [SERVER...]",

@@ -1,0 +1,119 @@
+#include "supervisor/learn/argv_pattern.h"
+
+#include <string.h>
+
+#include "shim/base/array.h"
+
+#define NUMBER_DIGITS_MAX 18 /* of <number> */
+
+/* Digits without a leading zero: what <number> matches. */
+static bool
+is_number(const char *text)
+{
+	size_t n = strspn(text, "0123456789");
+
+	return n > 0 && n <= NUMBER_DIGITS_MAX && text[n] == '\0' &&
+	       (text[0] != '0' || n == 1);
+}
+
+/* An absolute path in normal form, this directory or below it: what <path:> matches. */
+static bool
+is_path_below(const char *text, const char *root)
+{
+	size_t n = strlen(root);
+
+	if (n == 0 || strncmp(text, root, n) != 0 || (text[n] != '\0' && text[n] != '/'))
+		return false;
+	for (const char *at = text; *at == '/';) {
+		size_t len = strcspn(++at, "/");
+
+		if (len == 0 || (len == 1 && at[0] == '.') ||
+		    (len == 2 && at[0] == '.' && at[1] == '.'))
+			return false;
+		at += len;
+	}
+	return true;
+}
+
+/* What follows it is code, or decides what the program does. */
+static bool
+takes_code(const char *option)
+{
+	static const char *const code[] = {"-c", "-e", "-m", "-p", "-E", "--eval",
+	    "--exec", "--print", "-exec", "--command"};
+
+	for (size_t i = 0; i < ARRAY_LEN(code); i++)
+		if (strcmp(option, code[i]) == 0)
+			return true;
+	/* options in one: -lc */
+	return option[0] == '-' && option[1] != '-' && option[1] != '\0' &&
+	       option[strlen(option) - 1] == 'c';
+}
+
+/* The kind for a word that both lists may have there; false: they need lines of their
+ * own. */
+static bool
+joined(const struct argv_line *l, size_t i, const char *word, const char *root,
+    enum argv_word_kind *ret)
+{
+	enum argv_word_kind kind = l->word[i].kind;
+	const char *text = l->word[i].text;
+
+	if (kind == WORD_LITERAL && strcmp(text, word) == 0) {
+		*ret = kind;
+		return true;
+	}
+	if (word[0] == '-' || i == 0 || (kind == WORD_LITERAL && text[0] == '-') ||
+	    (l->word[i - 1].kind == WORD_LITERAL && takes_code(l->word[i - 1].text)))
+		return false;
+	if (is_number(word) &&
+	    (kind == WORD_NUMBER || (kind == WORD_LITERAL && is_number(text))))
+		*ret = WORD_NUMBER;
+	else if (is_path_below(word, root) &&
+		 (kind == WORD_PATH ||
+		     (kind == WORD_LITERAL && is_path_below(text, root))))
+		*ret = WORD_PATH;
+	else
+		*ret = WORD_ANY;
+	return true;
+}
+
+static bool
+join(struct argv_line *l, size_t argc, const char *const *argv, const char *root)
+{
+	enum argv_word_kind kind[ARGV_WORDS_MAX];
+
+	if (l->n != argc)
+		return false;
+	for (size_t i = 0; i < argc; i++)
+		if (!joined(l, i, argv[i], root, &kind[i]))
+			return false;
+	for (size_t i = 0; i < argc; i++) {
+		l->word[i].kind = kind[i];
+		if (kind[i] == WORD_PATH)
+			l->word[i].text = root;
+	}
+	l->examples++;
+	return true;
+}
+
+void
+argv_add(struct argv_lines *lines, size_t argc, const char *const *argv, const char *root)
+{
+	struct argv_line *l;
+
+	for (size_t i = 0; i < lines->n; i++)
+		if (join(&lines->line[i], argc, argv, root))
+			return;
+	if (lines->n == ARGV_LINES_MAX || argc > ARGV_WORDS_MAX) {
+		lines->left_out++;
+		return;
+	}
+	l = &lines->line[lines->n++];
+	l->n = argc;
+	l->examples = 1;
+	for (size_t i = 0; i < argc; i++) {
+		l->word[i].kind = WORD_LITERAL;
+		l->word[i].text = argv[i];
+	}
+}

@@ -1,0 +1,511 @@
+#include "supervisor/learn/learned_policy.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "policy/sealed/net_hint.h"
+#include "shim/base/array.h"
+#include "supervisor/learn/argv_pattern.h"
+#include "supervisor/learn/credentials.h"
+#include "supervisor/learn/fold.h"
+
+#define IN_VAIN_MAX 24 /* lines about files that the learning cell did not have */
+
+/* ---- the learning cell --------------------------------------------------------------- */
+
+static void
+add_root(struct learn *l, const char *path, bool write, bool whole)
+{
+	struct learn_root *r = &l->root[l->root_n];
+
+	if (path[0] != '/' || l->root_n == LEARN_ROOTS_MAX)
+		return;
+	for (size_t i = 0; i < l->root_n; i++)
+		if (strcmp(l->root[i].path, path) == 0) {
+			l->root[i].write |= write;
+			return;
+		}
+	(void)snprintf(r->path, sizeof(r->path), "%s", path); /* as long */
+	r->write = write;
+	r->whole = whole;
+	l->root_n++;
+}
+
+/* The directory of a script that has no package: it may load files of its own. */
+static void
+add_script(struct learn *l)
+{
+	static const char *const shared[] = {"/usr", "/bin", "/etc", "/opt"};
+	char dir[PATH_MAX];
+	char *slash;
+	bool own;
+
+	(void)snprintf(dir, sizeof(dir), "%s", l->d->script); /* as long */
+	slash = strrchr(dir, '/');
+	if (slash == NULL)
+		return;
+	*slash = '\0';
+	own = strchr(dir + (dir[0] == '/'), '/') != NULL && !fold_below(l->home, dir);
+	for (size_t i = 0; i < ARRAY_LEN(shared); i++)
+		own = own && !fold_below(dir, shared[i]);
+	add_root(l, own ? dir : l->d->script, false, false);
+}
+
+static const char *
+refused(const struct learn *l, const struct learn_root *r)
+{
+	if (credential_is(r->path, l->home))
+		return "it is a place of credentials";
+	if (strcmp(r->path, "/") == 0 || fold_below(l->home, r->path))
+		return "it holds the home directory; name a directory below it";
+	return NULL;
+}
+
+/* A link cannot be hidden: what it leads to is, if it is granted at all. */
+static void
+add_hidden(struct learn *l, const char *path)
+{
+	char real[PATH_MAX];
+	bool granted = false;
+
+	if (path[0] == '\0' || realpath(path, real) == NULL ||
+	    l->hidden_n == LEARN_HIDDEN_MAX)
+		return;
+	for (size_t i = 0; i < l->root_n; i++)
+		granted |= fold_below(real, l->root[i].path);
+	for (size_t i = 0; i < l->hidden_n; i++)
+		granted = granted && !fold_below(real, l->hidden[i]);
+	if (granted)
+		memcpy(l->hidden[l->hidden_n++], real, sizeof(real));
+}
+
+static void
+find_hidden(struct learn *l)
+{
+	char path[PATH_MAX];
+
+	l->hidden_n = 0;
+	for (size_t r = 0; r < l->root_n; r++)
+		for (size_t i = 0; credential_in(l->root[r].path, l->home, i, path); i++)
+			add_hidden(l, path);
+}
+
+const char *
+learn_roots(struct learn *l, const char **ret_why)
+{
+	const struct draft *d = l->d;
+
+	l->root_n = 0;
+	if (d->package.name[0] != '\0')
+		add_root(l, d->modules, false, true);
+	else {
+		add_root(l, d->venv, false, true);
+		if (d->script[0] != '\0' &&
+		    (d->venv[0] == '\0' || !fold_below(d->script, d->venv)))
+			add_script(l);
+	}
+	add_root(l, d->work, true, false);
+	for (size_t i = 0; i < d->path_n; i++)
+		if (d->path[i].is != PATH_IS_MISSING)
+			add_root(l, d->path[i].path, false, false);
+	for (size_t i = 0; i < l->root_n; i++) {
+		*ret_why = refused(l, &l->root[i]);
+		if (*ret_why != NULL)
+			return l->root[i].path;
+	}
+	find_hidden(l);
+	return NULL;
+}
+
+void
+learn_assign(struct learn *l)
+{
+	for (size_t i = 0; i < l->seen.file_n; i++) {
+		struct seen_file *f = &l->seen.file[i];
+		size_t best = 0;
+
+		f->root = SEEN_NO_ROOT;
+		if (credential_is(f->path, l->home))
+			continue;
+		for (size_t k = 0; k < l->root_n; k++) {
+			size_t len = strlen(l->root[k].path);
+
+			if (len <= best || !fold_below(f->path, l->root[k].path))
+				continue;
+			best = len;
+			f->root = (uint32_t)k;
+		}
+	}
+}
+
+/* `hide` for the credentials below this directory; "": all. */
+static bool
+put_hidden(const struct learn *l, const char *dir, FILE *out)
+{
+	for (size_t i = 0; i < l->hidden_n; i++) {
+		if (dir[0] != '\0' && !fold_below(l->hidden[i], dir))
+			continue;
+		fputs("    hide", out);
+		if (!learn_word(out, l->hidden[i]))
+			return false;
+		fputc('\n', out);
+	}
+	return true;
+}
+
+/* The variables that the command's entry sets. */
+static int
+put_variables(const struct draft *d, FILE *out)
+{
+	static struct draft only; /* large */
+
+	only = *d;
+	only.path_n = 0;
+	return draft_settings(&only, "    ", NULL, out);
+}
+
+int
+learn_cell_put(const struct learn *l, FILE *out)
+{
+	char line[NET_HINT_MAX];
+	int r = draft_open(l->d, out);
+
+	for (size_t i = 0; r == 0 && i < l->root_n; i++) {
+		fputs(l->root[i].write ? "    write" : "    read", out);
+		r = learn_word(out, l->root[i].path) ? 0 : -EINVAL;
+		fputc('\n', out);
+	}
+	if (r == 0 && !put_hidden(l, "", out))
+		r = -EINVAL;
+	if (r == 0)
+		r = put_variables(l->d, out);
+	for (size_t i = 0; r == 0 && i < l->program_n; i++) {
+		fputs("    exec allow", out);
+		r = learn_word(out, l->program[i]) ? 0 : -EINVAL;
+		fputs(" **\n", out);
+	}
+	for (size_t i = 0; i < l->host_n; i++) {
+		(void)net_hint(l->host[i].name, l->host[i].port, line, sizeof(line));
+		fprintf(out, "    %s\n", line);
+	}
+	fputs("    tool allow *\n"
+	      "    resource allow *\n"
+	      "    prompt allow *\n"
+	      "    limit processes 64\n"
+	      "}\n",
+	    out);
+	return r < 0 || ferror(out) ? -EINVAL : 0;
+}
+
+/* ---- files --------------------------------------------------------------------------- */
+
+/* "node: a.txt and 11 more". */
+static void
+put_reason(const struct folded *f, FILE *out)
+{
+	const char *program = strrchr(f->program, '/');
+	const char *name = f->example;
+
+	fputs("    # ", out);
+	learn_inert(out, program == NULL ? f->program : program + 1);
+	fputs(program == NULL && f->program[0] == '\0' ? "a program: " : ": ", out);
+	if (fold_below(name, f->path) && strcmp(name, f->path) != 0)
+		name += strlen(f->path) + 1;
+	learn_inert(out, name);
+	if (f->names > 1)
+		fprintf(out, " and %zu more", f->names - 1);
+	if (f->folded)
+		fputs("; the directory is granted whole", out);
+	fputc('\n', out);
+}
+
+static int
+put_folds(const struct learn *learn, const struct folds *f, FILE *out)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		const struct folded *l = &f->line[i];
+
+		if (!learn_can_hold(l->path)) {
+			fputs("    # a name that no policy can contain: ", out);
+			learn_inert(out, l->path);
+			fputc('\n', out);
+			continue;
+		}
+		fputs(l->write ? "    write" : "    read", out);
+		(void)learn_word(out, l->path); /* it can be one */
+		if (l->looked)
+			fputs("    # only whether it is there was asked\n", out);
+		else
+			put_reason(l, out);
+		if (!put_hidden(learn, l->path, out))
+			return -EINVAL;
+	}
+	if (f->left_out > 0)
+		fprintf(out, "    # %zu more files, for which there was no room\n",
+		    f->left_out);
+	return 0;
+}
+
+/* What a package was granted for. */
+static int
+put_whole(const struct learn *l, uint32_t root, FILE *out)
+{
+	const char *path = l->root[root].path, *example = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->seen.file_n; i++) {
+		const struct seen_file *f = &l->seen.file[i];
+
+		if (f->root != root || f->is == SEEN_NOTHING || f->is == SEEN_DIR)
+			continue;
+		n++;
+		if (example == NULL)
+			example = f->path;
+	}
+	if (n == 0)
+		return 0;
+	fputs("    read", out);
+	if (!learn_word(out, path))
+		return -EINVAL;
+	fprintf(out, "    # the package: %zu files, for example ", n);
+	learn_inert(out, example + strlen(path) + (strlen(example) > strlen(path)));
+	fputc('\n', out);
+	return put_hidden(l, path, out) ? 0 : -EINVAL;
+}
+
+static int
+put_files(const struct learn *l, FILE *out)
+{
+	static struct folds folds; /* large */
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < l->root_n; i++) {
+		if (l->root[i].whole) {
+			r = put_whole(l, i, out);
+			continue;
+		}
+		folds.left_out = 0;
+		r = fold_files(&l->seen, i, l->root[i].path, l->root[i].write, &folds);
+		if (r == 0)
+			r = put_folds(l, &folds, out);
+		folds_free(&folds);
+	}
+	return r;
+}
+
+/* ---- what it did not get --------------------------------------------------------------- */
+
+static bool
+is_in_vain(const struct learn *l, const struct seen_file *f)
+{
+	const uint32_t looks = 1u << NAMED_LOOK;
+	const uint32_t changes =
+	    (1u << NAMED_WRITE) | (1u << NAMED_CREATE) | (1u << NAMED_MAKEDIR);
+
+	if (f->is == SEEN_NOTHING || fold_below(f->path, "/tmp"))
+		return false;
+	if (f->root != SEEN_NO_ROOT)
+		return (f->uses & changes) != 0 && !l->root[f->root].write &&
+		       !l->root[f->root].whole;
+	return !(f->is == SEEN_DIR && f->uses == looks) && !l->sees(l->sees_arg, f->path);
+}
+
+static void
+put_in_vain(const struct learn *l, FILE *out)
+{
+	size_t n = 0, secret = 0;
+
+	for (size_t i = 0; i < l->seen.file_n; i++) {
+		const struct seen_file *f = &l->seen.file[i];
+		bool write = f->root != SEEN_NO_ROOT || (f->uses & (1u << NAMED_WRITE));
+
+		if (f->is != SEEN_NOTHING && credential_is(f->path, l->home)) {
+			secret++;
+			fputs("    # it asked for credentials, and did not get them: ",
+			    out);
+			learn_inert(out, f->path);
+			fputc('\n', out);
+			continue;
+		}
+		if (!is_in_vain(l, f) || n++ >= IN_VAIN_MAX)
+			continue;
+		if (n == 1)
+			fputs(
+			    "    # Asked for, and not there; it went on without:\n", out);
+		fputs(write ? "    # write " : "    # read ", out);
+		learn_inert(out, f->path);
+		fputs("    # ", out);
+		learn_inert(out, f->program);
+		fputc('\n', out);
+	}
+	if (n > IN_VAIN_MAX)
+		fprintf(out, "    # ... and %zu more\n", n - IN_VAIN_MAX);
+}
+
+/* ---- programs ------------------------------------------------------------------------- */
+
+static bool
+put_argv(const struct argv_line *line, const char *work, FILE *out)
+{
+	for (size_t i = 0; i < line->n; i++) {
+		switch (line->word[i].kind) {
+		case WORD_ANY:
+			fputs(" *", out);
+			break;
+		case WORD_NUMBER:
+			fputs(" <number>", out);
+			break;
+		case WORD_PATH:
+			fprintf(out, " <path:%s>", work);
+			break;
+		default:
+			if (!learn_word(out, line->word[i].text))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* One line, as a whole or not at all. */
+static void
+put_exec(const char *program, const struct argv_line *line, const char *work,
+    const char *caller, FILE *out)
+{
+	const char *name = strrchr(caller, '/');
+	char *text = NULL;
+	size_t len = 0;
+	FILE *one = open_memstream(&text, &len);
+	bool ok = one != NULL && learn_word(one, program) && put_argv(line, work, one);
+
+	if (one != NULL && fclose(one) != 0)
+		ok = false;
+	if (ok)
+		fprintf(out, "    exec allow%s    # ", text);
+	else
+		fputs("    # a program with arguments that no policy can contain, by ",
+		    out);
+	learn_inert(out, name == NULL ? caller : name + 1);
+	if (ok && line->examples > 1)
+		fprintf(out, ", with %zu lists of arguments", line->examples);
+	fputc('\n', out);
+	free(text);
+}
+
+/* A path in a slot must be plain. */
+static const char *
+slot_root(const char *work)
+{
+	return learn_is_plain(work) ? work : "";
+}
+
+static bool
+is_first(const struct seen *s, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (s->exec[k].allowed == s->exec[i].allowed &&
+		    strcmp(s->exec[k].program, s->exec[i].program) == 0)
+			return false;
+	return true;
+}
+
+static void
+put_program(const struct learn *l, size_t first, FILE *out)
+{
+	static struct argv_lines lines; /* large */
+	const struct seen_exec *e = &l->seen.exec[first];
+	const char *root = slot_root(l->d->work);
+
+	lines.n = lines.left_out = 0;
+	for (size_t i = first; i < l->seen.exec_n; i++) {
+		const struct seen_exec *o = &l->seen.exec[i];
+
+		if (!o->allowed || strcmp(o->program, e->program) != 0)
+			continue;
+		if (o->cut || o->argc == 0)
+			lines.left_out++;
+		else
+			argv_add(&lines, o->argc - 1, o->argv + 1, root);
+	}
+	for (size_t i = 0; i < lines.n; i++)
+		put_exec(e->program, &lines.line[i], root, e->caller, out);
+	if (lines.left_out == 0)
+		return;
+	fprintf(out, "    # %zu more lists of arguments; to allow any:  exec allow ",
+	    lines.left_out);
+	learn_inert(out, e->program);
+	fputs(" **\n", out);
+}
+
+static void
+put_refused(const struct seen_exec *e, FILE *out)
+{
+	fputs("    # exec allow ", out);
+	learn_inert(out, e->program);
+	for (size_t i = 1; i < e->argc && i < 8; i++) {
+		fputc(' ', out);
+		learn_inert(out, e->argv[i]);
+	}
+	fputs(e->argc > 8 ? " ...    # refused: " : "    # refused: ", out);
+	learn_inert(out, e->reason);
+	fputc('\n', out);
+}
+
+static void
+put_programs(const struct learn *l, FILE *out)
+{
+	for (size_t i = 0; i < l->seen.exec_n; i++)
+		if (l->seen.exec[i].allowed && is_first(&l->seen, i))
+			put_program(l, i, out);
+	for (size_t i = 0; i < l->seen.exec_n; i++)
+		if (!l->seen.exec[i].allowed && is_first(&l->seen, i))
+			put_refused(&l->seen.exec[i], out);
+}
+
+/* ---- hosts ---------------------------------------------------------------------------- */
+
+static void
+put_hosts(const struct learn *l, FILE *out)
+{
+	static const char guess[] = "; the name was looked up, the port is a guess";
+	char line[NET_HINT_MAX];
+
+	for (size_t i = 0; i < l->host_n; i++) {
+		(void)net_hint(l->host[i].name, l->host[i].port, line, sizeof(line));
+		fprintf(out, "    %s    # asked for while it was learned%s\n", line,
+		    l->guess[i] ? guess : "");
+	}
+	for (size_t i = 0; i < l->seen.host_n; i++) {
+		const struct seen_host *h = &l->seen.host[i];
+
+		if (net_hint(h->name, h->port, line, sizeof(line)) == 0)
+			continue; /* no line could grant it */
+		fputs("    # ", out);
+		learn_inert(out, line);
+		fprintf(out, "    # refused%s\n", h->port == 0 ? guess : "");
+	}
+}
+
+int
+learn_policy_put(const struct learn *l, FILE *out)
+{
+	int r = draft_open(l->d, out);
+
+	fputs("    # Drafted from what it wanted while it was learned.  What it wants "
+	      "beyond\n"
+	      "    # that is refused, and recorded.\n",
+	    out);
+	if (r == 0)
+		r = put_files(l, out);
+	if (r == 0)
+		r = put_variables(l->d, out);
+	if (r < 0)
+		return r;
+	put_programs(l, out);
+	put_hosts(l, out);
+	put_in_vain(l, out);
+	if (l->seen.left_out > 0)
+		fprintf(out, "    # %zu facts are missing here: there were too many\n",
+		    l->seen.left_out);
+	return ferror(out) ? -EIO : 0;
+}

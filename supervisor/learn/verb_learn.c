@@ -1,0 +1,419 @@
+/*
+ * kennel learn NAME -- COMMAND: runs a server in a cell that has its package and the
+ * project, has its tools called, and drafts the smallest policy for what it wanted.
+ *
+ *	rounds: what the server was refused, and may have here, is granted in the next
+ *	learning cell: programs of this machine, and hosts with --net.  Until nothing is new.
+ *
+ * Runs as the calling user.  The server runs only in cells: the learning cell has no
+ * credentials, whatever the server asks for.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "policy/cli/verb.h"
+#include "shim/base/array.h"
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "supervisor/base/exit_status.h"
+#include "supervisor/base/paths.h"
+#include "supervisor/cli/cli.h"
+#include "supervisor/cli/init_tools.h"
+#include "supervisor/help/help.h"
+#include "supervisor/launch/launch.h"
+#include "supervisor/learn/credentials.h"
+#include "supervisor/learn/fold.h"
+#include "supervisor/learn/from_log.h"
+#include "supervisor/learn/learned_policy.h"
+#include "supervisor/learn/learn_session.h"
+
+#define ROUNDS_MAX 6
+#define HTTPS      443
+
+struct plan {
+	struct draft d;
+	struct learn l;
+	const char *file; /* -o */
+	bool net, stdio;
+	char cell[PATH_MAX];       /* the policy of the learning cell */
+	char example[PATH_MAX];    /* a file of the project, for arguments */
+	struct policy_found found; /* of the last learning cell */
+	struct tools_found tools;
+};
+
+/* ---- the learning cell --------------------------------------------------------------- */
+
+static bool
+sees_one(const struct policy_found *f, const char *path)
+{
+	struct sealed_range rows = f->server->mounts;
+	size_t len = strlen(path);
+
+	for (uint32_t i = rows.first; i < rows.first + rows.n; i++) {
+		const struct sealed_mount *m = &f->policy.mount[i];
+		const char *target = policy_str(&f->policy, m->target);
+
+		if (strcmp(path, target) == 0 ||
+		    (m->kind != MOUNT_DIR && m->kind != MOUNT_SYMLINK &&
+			m->kind != MOUNT_ETC && m->kind != MOUNT_HIDE &&
+			policy_under(path, len, target, strlen(target))))
+			return true;
+	}
+	return false;
+}
+
+/* Callback of the draft. */
+static bool
+sees(void *arg, const char *path)
+{
+	static const char *const synthetic[] = {"/etc/passwd", "/etc/group", "/etc/hosts",
+	    "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/ld.so.cache"};
+	const struct policy_found *f = arg;
+	char real[PATH_MAX];
+
+	for (size_t i = 0; i < ARRAY_LEN(synthetic); i++)
+		if (strcmp(path, synthetic[i]) == 0)
+			return true;
+	return sees_one(f, path) || (realpath(path, real) != NULL && sees_one(f, real));
+}
+
+/* Writes its policy next to kennel's sockets, where no server may write, and compiles it:
+ * 0 or an exit status; the reason is printed. */
+static int
+make_cell(struct plan *p)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+	int r = out == NULL ? -ENOMEM : learn_cell_put(&p->l, out);
+
+	if (out != NULL && fclose(out) != 0 && r == 0)
+		r = -ENOMEM;
+	if (r == 0)
+		r = verb_write(p->cell, text, len, 0600);
+	free(text);
+	if (r < 0) {
+		log_error("unable to write the policy of the learning cell to %s: %s",
+		    p->cell, strerror(-r));
+		return EXIT_FAILED;
+	}
+	policy_found_free(&p->found);
+	return find_policy(p->cell, p->d.name, &p->found, NULL, 0);
+}
+
+/* May the learning cell start this program?  One that is installed where no project is, and
+ * can be named by a line. */
+static bool
+may_start(const struct plan *p, const char *program)
+{
+	struct stat st;
+
+	if (program[0] != '/' || stat(program, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    access(program, X_OK) < 0 || credential_is(program, p->l.home))
+		return false;
+	for (size_t i = 0; i < p->l.root_n; i++)
+		if (p->l.root[i].write && fold_below(program, p->l.root[i].path))
+			return false;
+	return true;
+}
+
+static bool
+add_program(struct plan *p, const char *program)
+{
+	struct learn *l = &p->l;
+
+	for (size_t i = 0; i < l->program_n; i++)
+		if (strcmp(l->program[i], program) == 0)
+			return false;
+	if (l->program_n == LEARN_PROGRAMS_MAX)
+		return false;
+	l->program[l->program_n++] = program;
+	return true;
+}
+
+/* A name that was looked up is granted at the port of HTTPS, until a port is known. */
+static bool
+add_host(struct plan *p, const struct seen_host *h)
+{
+	struct learn *l = &p->l;
+	uint32_t port = h->port == 0 ? HTTPS : h->port;
+	size_t at = l->host_n;
+
+	for (size_t i = 0; i < l->host_n; i++) {
+		if (strcmp(l->host[i].name, h->name) != 0)
+			continue;
+		if (l->host[i].port == port || h->port == 0)
+			return false;
+		if (l->guess[i])
+			at = i;
+	}
+	if (at == LEARN_HOSTS_MAX || !learn_host_named(h->name))
+		return false;
+	l->host[at] = (struct seen_host){h->name, port};
+	l->guess[at] = h->port == 0;
+	l->host_n += at == l->host_n;
+	return true;
+}
+
+/* Grants, in the next learning cell, what was refused in this one and may be had there. */
+static bool
+grant_more(struct plan *p)
+{
+	const struct seen *s = &p->l.seen;
+	bool more = false;
+
+	for (size_t i = 0; i < s->exec_n; i++)
+		if (!s->exec[i].allowed && may_start(p, s->exec[i].program))
+			more |= add_program(p, s->exec[i].program);
+	for (size_t i = 0; p->net && i < s->host_n; i++)
+		more |= add_host(p, &s->host[i]);
+	return more;
+}
+
+static int
+learn_rounds(struct plan *p)
+{
+	struct learn_session session = {.file = p->cell,
+	    .name = p->d.name,
+	    .stdio = p->stdio,
+	    .values = {.dir = p->d.work, .file = p->example}};
+	int r = 0, status;
+	bool more = true;
+
+	for (int i = 1; more && i <= ROUNDS_MAX; i++) {
+		seen_forget_refused(&p->l.seen);
+		status = make_cell(p);
+		if (status != 0)
+			return status;
+		if (!p->stdio)
+			printf(
+			    "Round %d: %s runs in its learning cell, and its tools that "
+			    "only read are called:\n",
+			    i, p->d.name);
+		r = learn_session(&session, &p->l.seen);
+		if (r < 0 && r != -ECANCELED)
+			log_error("unable to run %s: %s", p->d.name, strerror(-r));
+		/* a server that fails without a program may work in the next round */
+		more = !p->stdio && grant_more(p);
+	}
+	if (r < 0 && p->l.seen.file_n == 0)
+		return EXIT_FAILED;
+	seen_look(&p->l.seen);
+	learn_assign(&p->l);
+	return 0;
+}
+
+/* ---- the draft ------------------------------------------------------------------------- */
+
+static int
+make_text(const struct plan *p, char **ret, size_t *ret_len)
+{
+	FILE *out = open_memstream(ret, ret_len);
+	int r = out == NULL ? -ENOMEM : learn_policy_put(&p->l, out);
+
+	if (r == 0)
+		init_tools_put(&p->tools, out);
+	if (r == 0)
+		r = draft_tail(&p->d, out);
+	if (out != NULL && fclose(out) != 0 && r == 0)
+		r = -ENOMEM;
+	return r;
+}
+
+static int
+write_draft(const struct plan *p, const char *path)
+{
+	char *text = NULL;
+	size_t len = 0;
+	int r = make_text(p, &text, &len);
+
+	if (r == 0 && strcmp(path, "-") == 0)
+		(void)fwrite(text, 1, len, stdout); /* the caller flushes */
+	else if (r == 0)
+		r = verb_write(path, text, len, 0600);
+	free(text);
+	if (r < 0)
+		log_error("unable to write the draft to %s: %s", path, strerror(-r));
+	return r;
+}
+
+/* The draft is tried at once: the server starts under it, and lists its tools. */
+static int
+finish(struct plan *p, const char *path)
+{
+	FILE *to = p->stdio ? stderr : stdout;
+	bool known;
+
+	if (write_draft(p, path) < 0)
+		return EXIT_FAILED;
+	if (strcmp(path, "-") == 0)
+		return fflush(stdout) != 0 ? EXIT_FAILED : 0;
+	known = init_tools_list(path, p->d.name, &p->tools) == 0;
+	if (write_draft(p, path) < 0)
+		return EXIT_FAILED;
+	if (!known)
+		fprintf(to,
+		    "Under the draft, its tools are not known: %s.  Correct the draft.\n",
+		    p->tools.why);
+	fprintf(to,
+	    "A draft is in %s: review it, then:\n\n"
+	    "    kennel policy check %s\n"
+	    "    kennel run %s\n\n"
+	    "What was asked for in vain is in comments.  Lines for what is refused "
+	    "later:\n\n"
+	    "    kennel learn --from-log %s\n",
+	    path, path, p->d.name, p->d.name);
+	return 0;
+}
+
+/* ---- the verb --------------------------------------------------------------------------- */
+
+/* The first regular file of the project, in the order of the directory. */
+static void
+find_example(struct plan *p)
+{
+	DIR *dir = p->d.work[0] == '\0' ? NULL : opendir(p->d.work);
+	struct dirent *e;
+	struct stat st;
+
+	while (dir != NULL && p->example[0] == '\0' && (e = readdir(dir)) != NULL) {
+		char path[PATH_MAX + NAME_MAX + 2];
+
+		(void)snprintf(path, sizeof(path), "%s/%s", p->d.work, e->d_name);
+		if (e->d_name[0] != '.' && strlen(path) < PATH_MAX &&
+		    lstat(path, &st) == 0 && S_ISREG(st.st_mode))
+			memcpy(p->example, path, strlen(path) + 1);
+	}
+	if (dir != NULL)
+		(void)closedir(dir);
+}
+
+/* As take_option of init.c. */
+static int
+take_option(struct plan *p, char **argv, int left)
+{
+	if (strcmp(argv[0], "--net") == 0 || strcmp(argv[0], "--stdio") == 0) {
+		*(argv[0][2] == 'n' ? &p->net : &p->stdio) = true;
+		return 1;
+	}
+	if (left < 2)
+		return 0;
+	if (strcmp(argv[0], "-o") == 0) {
+		p->file = argv[1];
+		return 2;
+	}
+	if (strcmp(argv[0], "--exec") == 0) {
+		if (!may_start(p, argv[1])) {
+			log_error(
+			    "unable to use %s: expected the path of a program", argv[1]);
+			return -EXIT_INPUT;
+		}
+		(void)add_program(p, argv[1]); /* or it was named twice */
+		return 2;
+	}
+	return draft_option(&p->d, argv);
+}
+
+/* Finds out what to learn, and where the draft goes: 0 or an exit status. */
+static int
+begin(struct plan *p, int argc, char **argv, char path[PATH_MAX])
+{
+	const char *why = NULL, *not_granted;
+	int status = draft_take(&p->d, argc, argv);
+
+	if (status != 0)
+		return status;
+	for (size_t i = 0; i < p->d.path_n && p->d.work[0] == '\0'; i++)
+		if (p->d.path[i].is == PATH_IS_DIR)
+			(void)draft_work(&p->d, p->d.path[i].path); /* or it is gone */
+	p->l.d = &p->d;
+	p->l.sees = sees;
+	p->l.sees_arg = &p->found;
+	not_granted = learn_roots(&p->l, &why);
+	if (not_granted != NULL) {
+		log_error("%s is not granted to a server that is learned: %s",
+		    not_granted, why);
+		return EXIT_INPUT;
+	}
+	find_example(p);
+	status = draft_place(p->file, p->d.name, path);
+	if (status == 0 && strcmp(path, "-") != 0 && access(path, F_OK) == 0) {
+		log_error("%s exists; remove it to draft again, or name another with -o "
+			  "FILE",
+		    path);
+		return EXIT_CONFIG;
+	}
+	return status;
+}
+
+static int
+learn_command(struct plan *p, int argc, char **argv)
+{
+	char path[PATH_MAX];
+	int status = begin(p, argc, argv, path);
+
+	if (status != 0)
+		return status;
+	if (paths_run_dir() == NULL || fd_make_dirs(paths_run_dir()) < 0) {
+		log_error("unable to create the directory of kennel's sockets");
+		return EXIT_CONFIG;
+	}
+	(void)snprintf(p->cell, sizeof(p->cell), "%.3000s/learn-%d.kennel",
+	    paths_run_dir(), (int)getpid());
+	(void)signal(SIGPIPE, SIG_IGN); /* cannot fail: valid signal */
+	if (seen_new(&p->l.seen) < 0) {
+		log_error("out of memory");
+		return EXIT_FAILED;
+	}
+	status = learn_rounds(p);
+	(void)unlink(p->cell); /* it may not have been written */
+	if (status == 0)
+		status = finish(p, path);
+	buf_free(&p->tools.lines);
+	policy_found_free(&p->found);
+	seen_free(&p->l.seen);
+	return status;
+}
+
+int
+learn_main(int argc, char **argv)
+{
+	static struct plan p = {.found = {.fd = -1}}; /* large */
+	const char *home = getenv("HOME");
+	int i, n;
+
+	p.l.home = home == NULL ? "" : home;
+	if (argc > 1 && strcmp(argv[1], "--from-log") == 0)
+		return learn_from_log(argc - 1, argv + 1);
+	for (i = 1; i < argc && strcmp(argv[i], "--") != 0; i += n) {
+		n = take_option(&p, argv + i, argc - i);
+		if (n < 0)
+			return -n;
+		if (n > 0)
+			continue;
+		if (argv[i][0] == '-')
+			return help_refuse(&kennel_help, argv[0], argv[i]);
+		if (p.d.name != NULL || !draft_name_ok(argv[i]))
+			return help_usage(&kennel_help, argv[0],
+			    "expected a name of a-z, 0-9, -, _ and . for the server, "
+			    "then "
+			    "--");
+		p.d.name = argv[i];
+		n = 1;
+	}
+	if (p.d.name == NULL || i + 1 >= argc)
+		return help_usage(&kennel_help, argv[0],
+		    "expected a name for the server, then -- and its command");
+	if (paths_config_dir() == NULL || paths_data_dir() == NULL) {
+		log_error("%s", paths_why());
+		return EXIT_CONFIG;
+	}
+	return learn_command(&p, argc - i - 1, argv + i + 1);
+}
