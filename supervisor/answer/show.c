@@ -40,7 +40,8 @@ approval_print(FILE *out, const struct approval *a)
 		    question_factor_name(a->factor));
 	print_text(out, "rule   ", a->rule);
 	print_text(out, "because", a->because);
-	fprintf(out, "    waits %llu s, %llu s left\n",
+	/* of the approval: a call may end earlier, and a later yes is for its repetition */
+	fprintf(out, "    asked %llu s ago, can be answered for another %llu s\n",
 	    (unsigned long long)a->waits_ms / 1000,
 	    (unsigned long long)a->left_ms / 1000);
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "shim/base/array.h"
+#include "shim/base/log.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/answer/private.h"
 #include "supervisor/help/help.h"
@@ -18,6 +19,7 @@
 
 #define LOOK_MS   1000 /* between two checks for new sessions */
 #define LINE_MAX_ 256
+#define BLANKS    " \t\r"
 
 static void
 print_change(void *arg, const struct approval *a, enum question_answer how)
@@ -29,31 +31,60 @@ print_change(void *arg, const struct approval *a, enum question_answer how)
 		printf("%ld-%u  %s\n", a->pid, a->number, question_answer_name(how));
 }
 
-/* Reads "allow ID", "session ID" or "deny ID", typed while watching; the first two
- * followed by --unseen if part of it is not shown. false: end of input. */
+static const struct {
+	const char *word;
+	enum question_answer what;
+} typed[] = {{"allow", ANSWER_ONCE}, {"session", ANSWER_SESSION}, {"deny", ANSWER_DENY}};
+
+/* False: it is not one of the answers; NUL at the end of each word. */
+static bool
+parse_answer(char *line, const char **ret_id, struct decision *ret)
+{
+	char *save = NULL, *word = strtok_r(line, BLANKS, &save);
+	const char *id = strtok_r(NULL, BLANKS, &save);
+	const char *option = strtok_r(NULL, BLANKS, &save);
+
+	*ret = (struct decision){.unseen = option != NULL};
+	if (id == NULL || (option != NULL && strcmp(option, "--unseen") != 0) ||
+	    (option != NULL && strtok_r(NULL, BLANKS, &save) != NULL))
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(typed); i++)
+		if (strcmp(word, typed[i].word) == 0) {
+			ret->answer = typed[i].what;
+			*ret_id = id;
+			return true;
+		}
+	return false;
+}
+
+static void
+say_syntax(const char *found)
+{
+	char shown[4 * LINE_MAX_ + 1];
+
+	log_error("expected `allow ID`, `session ID` or `deny ID`, with an id that is "
+		  "listed above and perhaps --unseen; found `%s`",
+	    log_quote(shown, sizeof(shown), found, strlen(found)));
+}
+
+/* Reads an answer that is typed while watching. false: end of input. */
 static bool
 read_answer(void)
 {
-	static const struct {
-		const char *word;
-		enum question_answer what;
-	} words[] = {
-	    {"allow", ANSWER_ONCE}, {"session", ANSWER_SESSION}, {"deny", ANSWER_DENY}};
-	char line[LINE_MAX_], word[16], id[64], unseen[16];
-	struct decision d = {.unseen = false};
-	int n;
+	char line[LINE_MAX_], found[LINE_MAX_];
+	const char *id;
+	struct decision d;
 
 	if (fgets(line, sizeof(line), stdin) == NULL)
 		return false;
-	n = sscanf(line, "%15s %63s %15s", word, id, unseen);
-	if (n < 2)
+	line[strcspn(line, "\n")] = '\0';
+	memcpy(found, line, sizeof(found));
+	if (line[strspn(line, BLANKS)] == '\0')
 		return true;
-	d.unseen = n == 3 && strcmp(unseen, "--unseen") == 0;
-	for (size_t i = 0; i < ARRAY_LEN(words); i++)
-		if (strcmp(word, words[i].word) == 0) {
-			d.answer = words[i].what;
-			(void)approve_answer(id, &d); /* it has reported the error */
-		}
+	if (parse_answer(line, &id, &d))
+		(void)approve_answer(id, &d); /* it has reported the error */
+	else
+		say_syntax(found);
 	return true;
 }
 

@@ -177,13 +177,18 @@ def lines():
     p = start([KENNEL, "approve", "watch"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=environment(), cwd="/")
     rid = ask(s, a=1)
     shown = b""
-    while b"left" not in shown:
+    while b"another" not in shown:
         shown += os.read(p.stdout.fileno(), 4096)
     within(b"t asks for the tool line", shown)
+    check(matches(r"\n    asked \d+ s ago, can be answered for another (29\d|300)", shown.decode()), shown)
     w = Screen([KENNEL, "approve", "watch"], columns=200, TERM="dumb")
     shown = w.until("asks for the tool line")
     within("has no live view", shown)
     absent(b"\x1b", w.raw)
+    for wrong in (b"alow 1-1:00000000", b"allow", b"deny 1-1:00000000 --session", b"yes\x02"):
+        w.key(wrong + b"\n")
+        w.until("found `%s`" % wrong.decode().replace("\x02", "\\x02"))
+    within("expected `allow ID`, `session ID` or `deny ID`", w.text().replace("\n", ""))
     w.key(b"session %s\n" % re.search(r"(\S+)  t asks", shown).group(1).encode())
     check(refusal(s.wait(rid, LONG)) is None)
     w.until("for the session")
