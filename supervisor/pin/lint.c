@@ -56,7 +56,8 @@ struct lint {
 	lint_fn *fn;
 	void *arg;
 	struct lint_warning warning;
-	uint32_t hits; /* rules that the current text has broken, as bits */
+	const char *what; /* of the next warning; NULL: the rule's */
+	uint32_t hits;    /* rules that the current text has broken, as bits */
 };
 
 /* ---- begin and end ------------------------------------------------------------ */
@@ -128,7 +129,7 @@ warn(struct lint *l, enum lint_rule rule, const char *text, size_t len)
 		return;
 	l->hits |= 1u << rule;
 	l->warning.rule = rules[rule].name;
-	l->warning.what = rules[rule].what;
+	l->warning.what = l->what != NULL ? l->what : rules[rule].what;
 	put_shown(l, path, strlen(path), l->warning.member, sizeof(l->warning.member));
 	put_shown(l, text, len, l->warning.shown, sizeof(l->warning.shown));
 	l->fn(l->arg, &l->warning);
@@ -151,6 +152,18 @@ lint_part(struct lint *l, enum lint_rule rule, const struct lint_text *t, size_t
 	from = at_character(t, from > AROUND ? from - AROUND : 0);
 	to = at_character(t, t->len - to > AROUND ? to + AROUND : t->len);
 	warn(l, rule, t->at + from, to - from);
+}
+
+void
+lint_part_about(struct lint *l, enum lint_rule rule, const struct lint_text *t,
+    size_t from, size_t to, const char *what)
+{
+	char shown[LINT_SHOWN_MAX];
+
+	put_shown(l, what, strlen(what), shown, sizeof(shown));
+	l->what = shown;
+	lint_part(l, rule, t, from, to);
+	l->what = NULL;
 }
 
 void

@@ -22,7 +22,7 @@
 
 struct lint_warning {     /* all texts are printable ASCII */
 	const char *rule; /* its name in kennel(1) */
-	const char *what; /* it is about, as a phrase */
+	const char *what; /* it is about, as a phrase; valid in the callback */
 	enum sealed_pin_kind kind;
 	char name[LINT_NAME_MAX];     /* of the definition */
 	char member[LINT_MEMBER_MAX]; /* a JSON pointer; "": the definition itself */

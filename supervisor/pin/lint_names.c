@@ -292,23 +292,31 @@ means_server(const struct lint_text *t, const char *word, size_t len)
 	return false;
 }
 
-/* mcp__NAME__tool, NAME__tool: of another server. */
+#define WHAT_MAX 160
+
+/* mcp__NAME__tool, NAME__tool: of another server; what it says, or false. */
 static bool
-is_wire_name(const struct lint_names *names, const char *word, size_t len)
+is_wire_name(
+    const struct lint_names *names, const char *word, size_t len, char ret_what[WHAT_MAX])
 {
 	const char *end = word + len, *two;
 	const struct known *k;
 	bool mcp = len > 5 && memcmp(word, "mcp__", 5) == 0;
+	size_t n;
 
 	word += mcp ? 5 : 0;
 	two = memmem(word, (size_t)(end - word), "__", 2);
 	if (two == NULL)
 		two = end;
-	if (mcp)
-		return strlen(names->own) != (size_t)(two - word) ||
-		       memcmp(names->own, word, (size_t)(two - word)) != 0;
-	k = two == end ? NULL : find(names, word, (size_t)(two - word));
-	return k != NULL && k->server != NULL && k->skeleton == NULL;
+	n = (size_t)(two - word);
+	if (mcp && strlen(names->own) == n && memcmp(names->own, word, n) == 0)
+		return false;
+	k = mcp || two == end ? NULL : find(names, word, n);
+	if (!mcp && (k == NULL || k->server == NULL || k->skeleton != NULL))
+		return false;
+	(void)snprintf(ret_what, WHAT_MAX, "names a tool of server %.*s",
+	    n > 80 ? 80 : (int)n, word); /* or cut */
+	return true;
 }
 
 static bool
@@ -322,19 +330,24 @@ is_own_tool(const struct lint_names *names, const struct known *k)
 	return false;
 }
 
+/* True: this word names another server or its tool, as ret_what says. */
 static bool
 is_foreign(const struct lint_names *names, const struct lint_text *t, const char *word,
-    size_t len)
+    size_t len, char ret_what[WHAT_MAX])
 {
 	const struct known *k;
 
-	if (is_wire_name(names, word, len))
+	if (is_wire_name(names, word, len, ret_what))
 		return true;
 	k = find(names, word, len);
 	if (k == NULL || is_own_tool(names, k))
 		return false;
-	if (k->skeleton == NULL)
+	if (k->skeleton == NULL) {
+		(void)snprintf(ret_what, WHAT_MAX, "names server %.80s", k->name);
 		return means_server(t, word, len);
+	}
+	(void)snprintf(ret_what, WHAT_MAX, "names %.60s, a tool of server %.60s", k->name,
+	    k->server); /* or cut */
 	return len >= COMPOUND_MIN && is_compound(word, len);
 }
 
@@ -342,15 +355,16 @@ void
 lint_names_in(const struct lint_names *names, struct lint *l, const struct lint_text *t)
 {
 	const char *p = t->at, *end = t->at + t->len;
+	char what[WHAT_MAX];
 
 	while (p < end) {
 		const char *word = p;
 
 		while (p < end && is_word(*p))
 			p++;
-		if (p > word && is_foreign(names, t, word, (size_t)(p - word)))
-			lint_part(l, LINT_SHADOW, t, (size_t)(word - t->at),
-			    (size_t)(p - t->at));
+		if (p > word && is_foreign(names, t, word, (size_t)(p - word), what))
+			lint_part_about(l, LINT_SHADOW, t, (size_t)(word - t->at),
+			    (size_t)(p - t->at), what);
 		p += p == word;
 	}
 }

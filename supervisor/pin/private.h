@@ -83,6 +83,9 @@ struct lint_text {
 /* The bytes [from, to) of the text break this rule; the first ones count. */
 void lint_part(
     struct lint *, enum lint_rule, const struct lint_text *, size_t from, size_t to);
+/* The same, with a phrase in place of the rule's. It may have a server's bytes. */
+void lint_part_about(struct lint *, enum lint_rule, const struct lint_text *, size_t from,
+    size_t to, const char *what);
 /* The bytes [from, to) of the folded text do. */
 void lint_hit(
     struct lint *, enum lint_rule, const struct lint_text *, size_t from, size_t to);

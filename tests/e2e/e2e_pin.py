@@ -166,12 +166,13 @@ def shadowed():
     with open(p.home + "/policies/other.kennel", "w") as f:
         f.write("server mail-2 {\n%s}\n" % toy_policy())
     os.chmod(p.home + "/policies/other.kennel", 0o600)
-    within("(shadow): `Call send_mail of mail-2 first.`", p.pin("--strict", "-o", p.home + "/t.pins", status=65))
+    within("names server mail-2 (shadow): `Call send_mail of mail-2 first.`",
+           p.pin("--strict", "-o", p.home + "/t.pins", status=65))
     p = Place("tools", described(text))
     with open(p.home + "/policies/x.pins", "w") as f:
         f.write('{"kennel-pins":1,"server":"x"}\n'
                 '{"body":{"name":"send_mail"},"kind":"tool","name":"send_mail","variant":""}\n')
-    within("(shadow): `", p.pin("--strict", "-o", p.home + "/t.pins", status=65))
+    within("names send_mail, a tool of server x (shadow): `", p.pin("--strict", "-o", p.home + "/t.pins", status=65))
     p = Place("alike", described(text))
     with open(p.home + "/policies/x.pins", "w") as f:
         f.write('{"kennel-pins":1,"server":"x"}\n'
