@@ -275,23 +275,23 @@ verb_status(int r)
 }
 
 int
-sealed_folder(char *out, size_t cap)
+own_folder(const char *name, char *out, size_t cap)
 {
-	const char *home = getenv("KENNEL_HOME"), *rest = "/sealed";
+	const char *home = getenv("KENNEL_HOME"), *rest = "";
 	struct path_resolved p;
 	int n, r;
 
 	if (home == NULL || home[0] != '/') {
 		home = getenv("XDG_CONFIG_HOME");
-		rest = "/kennel/sealed";
+		rest = "/kennel";
 	}
 	if (home == NULL || home[0] != '/') {
 		home = getenv("HOME");
-		rest = "/.config/kennel/sealed";
+		rest = "/.config/kennel";
 	}
 	if (home == NULL || home[0] != '/')
 		return -ENOENT;
-	n = snprintf(out, cap, "%s%s", home, rest);
+	n = snprintf(out, cap, "%s%s/%s", home, rest, name);
 	if (n < 0 || (size_t)n >= cap)
 		return -ENAMETOOLONG;
 	r = path_resolve(out, PATH_MISSING_OK, NULL, NULL, &p);

@@ -85,13 +85,18 @@ void compiled_free(struct compiled *);
 const struct sealed_server *compiled_server(
     const struct compiled *, const char *path, const char *name);
 
+/* Warns about each server of these texts that another text of the user's directory
+ * "policies" defines too, if one of these is there: a start by name refuses both. Returns
+ * the number of warnings. */
+size_t same_server_warn(const struct args *, const struct texts *);
+
 /* The compiler's result as an exit status. */
 int verb_status(int r);
 
 /* ---- writing ------------------------------------------------------------------ */
 
-/* The directory of this user's sealed files, which may be missing. 0 or -errno. */
-int sealed_folder(char *out, size_t cap);
+/* The directory "sealed" or "policies" of this user, which may be missing. 0 or -errno. */
+int own_folder(const char *name, char *out, size_t cap);
 /*
  * Writes a temporary file next to the target, then renames it: the target is
  * never incomplete.  0 or -errno.

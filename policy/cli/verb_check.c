@@ -85,7 +85,7 @@ sealed_look(const struct args *a, const struct policy *fresh, struct source_list
 	char folder[2][PATH_MAX] = {"/etc/kennel/sealed", ""}, path[PATH_MAX];
 	char shown[DIAG_TEXT_CAP];
 
-	if (sealed_folder(folder[1], sizeof(folder[1])) < 0)
+	if (own_folder("sealed", folder[1], sizeof(folder[1])) < 0)
 		folder[1][0] = '\0';
 	for (uint32_t i = 0; i < 2 * fresh->row_n[SEALED_SERVERS]; i++) {
 		const char *name = policy_str(fresh, fresh->server[i / 2].name);
@@ -120,6 +120,7 @@ check_files(const struct args *a, const struct texts *t)
 		policy_unload(&fresh);
 	}
 	buf_free(&bytes);
+	counts.warnings += same_server_warn(a, t);
 	if (status != EXIT_FAILED)
 		summary(a, &counts);
 	return status;

@@ -57,7 +57,7 @@ compile_files(const struct texts *t)
 	char folder[PATH_MAX] = "";
 	int r;
 
-	r = sealed_folder(folder, sizeof(folder));
+	r = own_folder("sealed", folder, sizeof(folder));
 	if (r == 0)
 		r = fd_make_dirs(folder); /* syscalls: mkdir mkdirat */
 	if (r != 0)

@@ -66,6 +66,16 @@ def two():
     said = p.refused(78)
     for part in "a.kennel", "b.kennel", "both define server own":
         within(part, said)
+    r = run([KENNEL, "policy", "check", p.path("a")], env=p.env)
+    within("a.kennel: warning: %s defines server `own` too, and `kennel run own` starts neither" %
+           os.path.realpath(p.path("b")), r.stderr.decode())
+    within("1 server, no errors, 1 warning\n", r.stdout.decode())
+    with open(p.home + "/elsewhere.kennel", "w") as f:
+        f.write(server("own"))
+    r = run([KENNEL, "policy", "check", f.name], env=p.env)
+    absent("too", r.stderr.decode(), "a file that no start by name finds")
+    os.rename(p.path("b"), p.home + "/b")
+    absent("too", run([KENNEL, "policy", "check", p.path("a")], env=p.env).stderr.decode(), "control: one file")
     p.write("b", "server own {\n    run\n")
     said = p.refused(65)
     for part in "a.kennel", "b.kennel has errors", "kennel policy check":
