@@ -41,14 +41,6 @@ struct ps {
 
 /* ---- rows --------------------------------------------------------------------- */
 
-static const char *
-state_of(const struct status *s)
-{
-	if (s->waiting > 0)
-		return "waiting for approval";
-	return s->connected ? "connected" : "connecting";
-}
-
 static void
 put_session_json(struct out *o, long pid, const struct status *s)
 {
@@ -126,7 +118,7 @@ put_session(struct ps *p, long pid, const struct status *s, bool below)
 	    log_quote(server, sizeof(server), s->server, strlen(s->server)), pid,
 	    ID_SHOWN, s->session, terminal_time(s->since_ns, since), s->calls,
 	    (unsigned long long)s->calls_made, (unsigned long long)s->refused,
-	    s->kind == STATUS_EXEC && s->waiting == 0 ? "exec" : state_of(s));
+	    status_state_name(s));
 }
 
 /* A hub that ends meanwhile leaves an entry without servers. */

@@ -234,7 +234,7 @@ forward(struct session *s, const struct json_message *m, const struct method *me
 		agent_ask(s, m, strlen(s->name), &ask);
 		gate_count(&ask);
 	}
-	s->made++;
+	s->made += method == NULL || (method->flags & METHOD_KEEPS) == 0;
 	if (method != NULL && (method->flags & METHOD_DEADLINE) != 0)
 		calls_deadline(&s->asked, call, session_clock(s) + s->call_ns);
 	if (!s->started) {

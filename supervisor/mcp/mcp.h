@@ -129,7 +129,8 @@ void session_unreached(struct session *, const struct session_unreached *);
 struct session_counts {
 	bool answered;    /* the server has answered its first request */
 	uint32_t open;    /* requests of the agent at the server */
-	uint64_t made;    /* requests of the agent passed on so far */
+	uint64_t made;    /* calls of the agent passed on so far: all requests but those
+			   * that open the session, list, ping or set the log level */
 	uint64_t refused; /* messages, programs and connections so far */
 };
 void session_count(const struct session *, struct session_counts *ret);

@@ -20,15 +20,16 @@
 
 #define DEADLINE  METHOD_DEADLINE
 #define TASK      METHOD_TASK
-#define LIST(key) .list = (key), .flags = METHOD_LIST | DEADLINE
+#define KEEPS     METHOD_KEEPS
+#define LIST(key) .list = (key), .flags = METHOD_LIST | DEADLINE | KEEPS
 
 static const struct method methods[] = {
     /* sorted by name */
     {"completion/complete", ALL, 0, .where = WHERE_REF, .flags = DEADLINE},
     {"elicitation/create", 0, V3 | V4, .flags = METHOD_ASKS,
 	.needs = SERVER_MCP_ELICITATION},
-    {"initialize", LEGACY, 0, .flags = DEADLINE | METHOD_FIRST | METHOD_GREETS},
-    {"logging/setLevel", LEGACY, 0, .flags = DEADLINE},
+    {"initialize", LEGACY, 0, .flags = DEADLINE | METHOD_FIRST | METHOD_GREETS | KEEPS},
+    {"logging/setLevel", LEGACY, 0, .flags = DEADLINE | KEEPS},
     {"notifications/cancelled", ALL, ALL},
     {"notifications/elicitation/complete", 0, V4},
     {"notifications/initialized", LEGACY, 0},
@@ -42,7 +43,7 @@ static const struct method methods[] = {
     {"notifications/tasks", 0, V5, .flags = TASK}, /* extension */
     {"notifications/tasks/status", V4, V4, .flags = TASK},
     {"notifications/tools/list_changed", 0, ALL},
-    {"ping", LEGACY, LEGACY, .flags = DEADLINE},
+    {"ping", LEGACY, LEGACY, .flags = DEADLINE | KEEPS},
     {"prompts/get", ALL, 0, GATE_PROMPT, WHERE_NAME, .flags = DEADLINE},
     {"prompts/list", ALL, 0, GATE_PROMPT, WHERE_NONE, LIST(RESULT_PROMPTS)},
     {"resources/directory/read", V5, 0, GATE_RESOURCE, WHERE_URI, .flags = DEADLINE},
@@ -55,7 +56,7 @@ static const struct method methods[] = {
     {"roots/list", 0, LEGACY, .flags = METHOD_ASKS, .needs = SERVER_MCP_ROOTS},
     {"sampling/createMessage", 0, LEGACY, .flags = METHOD_ASKS,
 	.needs = SERVER_MCP_SAMPLING},
-    {"server/discover", V5, 0, .flags = DEADLINE | METHOD_GREETS},
+    {"server/discover", V5, 0, .flags = DEADLINE | METHOD_GREETS | KEEPS},
     {"subscriptions/listen", V5, 0, GATE_RESOURCE, WHERE_LISTEN},
     {"tasks/cancel", V4 | V5, V4, .flags = DEADLINE | TASK},
     {"tasks/get", V4 | V5, V4, .flags = DEADLINE | TASK},

@@ -27,6 +27,7 @@ enum method_flag {
 	METHOD_FIRST = 16,  /* may not be cancelled, not allowed in a batch */
 	METHOD_GREETS = 32, /* the answer describes the server */
 	METHOD_TASK = 64,   /* reports the outcome of a task */
+	METHOD_KEEPS = 128, /* of the session itself: uses nothing of the server's */
 };
 
 struct method {

@@ -31,9 +31,10 @@ hub_state(const struct hub *h, struct hub_status *ret)
 	*ret = (struct hub_status){.since_ns = h->since_ns,
 	    .era = eras[h->era],
 	    .calls = (uint32_t)h->calls.open,
-	    .calls_made = h->routes_made,
 	    .refused = h->refused,
 	    .servers = (uint32_t)h->server_n};
+	for (size_t i = 0; i < h->server_n; i++)
+		ret->calls_made += h->server[i]->made;
 	if (info.len == 0 || json_get(info, "name", &name) < 0 ||
 	    text_of(name, ret->client, sizeof(ret->client)) == NULL)
 		ret->client[0] = '\0'; /* none, or a longer one */

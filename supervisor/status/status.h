@@ -37,6 +37,11 @@ enum status_kind {
 	STATUS_EXEC,    /* "kennel exec": any program */
 };
 const char *status_kind_name(enum status_kind);
+struct status;
+/* The state for people, in at most STATUS_STATE_LEN characters: connecting, connected, exec,
+ * needs-approval. */
+#define STATUS_STATE_LEN 14
+const char *status_state_name(const struct status *);
 
 struct status {
 	enum status_kind kind;
@@ -47,7 +52,10 @@ struct status {
 	uint64_t since_ns;                 /* of Unix time: when the session began */
 	uint32_t calls;                    /* at the server */
 	uint32_t waiting;                  /* for an approval: calls, programs, ... */
-	uint64_t calls_made, refused;
+	uint64_t
+	    calls_made; /* passed on: what opens the session, lists, pings or sets the
+			      * log level is no call */
+	uint64_t refused;
 	uint32_t via; /* the process of "kennel serve" that is its agent; 0: none */
 };
 

@@ -13,6 +13,16 @@ status_kind_name(enum status_kind kind)
 	return kind == STATUS_RUN ? "run" : "exec";
 }
 
+const char *
+status_state_name(const struct status *s)
+{
+	if (s->waiting > 0)
+		return "needs-approval";
+	if (s->kind == STATUS_EXEC)
+		return "exec";
+	return s->connected ? "connected" : "connecting";
+}
+
 /* An id of the log: 16 hex digits. */
 static bool
 is_session(const char *text)

@@ -77,14 +77,13 @@ add_session(struct top_table *t, long pid, const struct status *s,
 		r = add(t, s->server, pid);
 		if (r == NULL)
 			return;
-		r->state = s->connected ? "connected" : "connecting";
-		if (s->kind == STATUS_EXEC)
-			r->state = "exec";
 		r->calls = s->calls;
 		r->calls_made = s->calls_made;
 	}
 	r->refused += s->refused;
 	r->waiting += s->waiting;
+	if (!r->of_hub || s->waiting > 0) /* the hub knows its servers' states else */
+		r->state = status_state_name(s);
 	if (s->waiting > 0)
 		r->wrong = true;
 	if (tree != NULL)
@@ -184,7 +183,7 @@ static const struct {
 } columns[TOP_COLUMN_N] = {
     [TOP_SERVER] = {"server", 0},
     [TOP_PID] = {"pid", -7},
-    [TOP_STATE] = {"state", -13},
+    [TOP_STATE] = {"state", -STATUS_STATE_LEN},
     [TOP_OPEN] = {"open", 4, offsetof(struct top_row, calls), put_count},
     [TOP_CALLS] = {"calls", 6, offsetof(struct top_row, calls_made), put_count},
     [TOP_REFUSED] = {"refused", 7, offsetof(struct top_row, refused), put_count},

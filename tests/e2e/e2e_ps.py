@@ -22,6 +22,18 @@ def ps(status=0):
     return {row["pid"]: row for row in json.loads(r.stdout)}
 
 
+def shown_by(verb, pid):
+    """Of the text of ps or top: state, open, calls and refused of this process."""
+    lines = run([KENNEL, verb]).stdout.decode().splitlines()
+    (line,) = [x for x in lines if str(pid) in x.split()]
+    state = [x for x in ("needs-approval", "connected", "connecting") if x in line][0]
+    at = {name: lines[0].split().index(name) for name in ("open", "calls", "refused")}
+    cells = line.replace(state, state.replace(" ", "_")).split()
+    if verb == "ps":  # its time has two words
+        at = {name: n + 1 for name, n in at.items()} if len(cells) == len(lines[0].split()) + 1 else at
+    return (state,) + tuple(int(cells[at[name]]) for name in ("open", "calls", "refused"))
+
+
 def socket_of(pid):
     return os.path.join(HOME, "run", "run-%d" % pid)
 
@@ -48,6 +60,7 @@ def listed():
     equal((row["calls"], row["waiting"], row["refused"]), (0, 0, 0))
     check(before - 2 <= row["since"] <= time.time() + 2, row)
     made = row["calls_made"]
+    equal(made, 0, "what opens the session is no call")
     equal(s.text("echo", text="x"), "x")
     s.request("tools/call", {"name": "exit", "arguments": {}})
     s.n += 1
@@ -56,8 +69,15 @@ def listed():
     row = ps()[s.p.pid]
     equal((row["calls_made"], row["refused"], row["calls"]), (made + 1, 1, 0))
     text = run([KENNEL, "ps"]).stdout.decode()
-    within("waiting for approval", text)
+    within("needs-approval", text)
     within(row["session"][:8], text)
+    equal(shown_by("top", s.p.pid), shown_by("ps", s.p.pid), "kennel top and kennel ps")
+    equal(shown_by("ps", s.p.pid), ("needs-approval", 0, 1, 1))
+    (q,) = [json.loads(line) for line in run([KENNEL, "approve", "list", "--json"]).stdout.splitlines()]
+    equal(run([KENNEL, "approve", "allow", q["id"]]).returncode, 0)
+    s.wait(s.n, LONG)
+    for verb in ("ps", "top"):
+        equal(shown_by(verb, s.p.pid), ("connected", 0, 2, 1), verb)
     equal([line for line in text.splitlines() if len(line) > 100], [])
     check(audited('"start"', row["session"], row["policy"], seconds=LONG), "the ids are those of the log")
     s.close()

@@ -99,6 +99,8 @@ def life():
     equal((listed["good"]["status"], listed["refused"]["status"]), ("connected", "error"))
     session = h.session("good")
     equal((session["kind"], session["policy"], session["server"]), ("run", row["policy"], "good"))
+    equal(session["calls_made"], row["calls_made"], "the session counts what its hub counts")
+    equal(ps()[h.p.pid]["calls_made"], row["calls_made"])
     r = h.call("bad__echo", LONG)
     check(r["result"]["isError"], r)
     row = h.row("bad")
