@@ -211,25 +211,22 @@ finish(struct plan *p)
 
 /* ---- the directory to work in ---------------------------------------------- */
 
-/* As typed at a prompt, where no shell replaces ~. */
-static int
-set_work_typed(struct draft *d, const char *text)
+/* As typed at a prompt, where no shell replaces ~. False: it is too long. */
+static bool
+expand(const char *text, char out[PATH_MAX])
 {
 	const char *home = getenv("HOME");
-	char path[PATH_MAX];
 
 	if (text[0] != '~' || (text[1] != '/' && text[1] != '\0') || home == NULL)
-		return draft_work(d, text);
-	if (snprintf(path, sizeof(path), "%s%s", home, text + 1) >= (int)sizeof(path))
-		return -ENAMETOOLONG;
-	return draft_work(d, path);
+		return snprintf(out, PATH_MAX, "%s", text) < PATH_MAX;
+	return snprintf(out, PATH_MAX, "%s%s", home, text + 1) < PATH_MAX;
 }
 
 /* The first directory among the arguments, or the answer of a person. */
 static void
 find_work(struct plan *p)
 {
-	char answer[PATH_MAX];
+	char answer[PATH_MAX], path[PATH_MAX];
 	struct draft *d = &p->d;
 	int r;
 
@@ -246,9 +243,12 @@ find_work(struct plan *p)
 		if (fgets(answer, sizeof(answer), stdin) == NULL)
 			return;
 		answer[strcspn(answer, "\n")] = '\0';
-		if (answer[0] == '\0' || (r = set_work_typed(d, answer)) == 0)
+		if (answer[0] == '\0')
 			return;
-		log_error("unable to use %s as a directory: %s", answer, strerror(-r));
+		r = expand(answer, path) ? draft_work(d, path) : -ENAMETOOLONG;
+		if (r == 0)
+			return;
+		draft_work_refused(path, r);
 	}
 }
 

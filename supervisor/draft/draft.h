@@ -61,6 +61,8 @@ int draft_vault(struct draft *, char *text);
 bool draft_name_ok(const char *);
 /* Sets the directory to work in: 0 or -errno. */
 int draft_work(struct draft *, const char *path);
+/* Reports that it returned this error, and what to do. */
+void draft_work_refused(const char *path, int r);
 /* Takes --work, --env, --secret or --vault and its value. The number of words; 0 if it is
  * none of them; a negative exit status, after the reason was printed. */
 int draft_option(struct draft *, char **argv);

@@ -2,6 +2,7 @@
  * The name, the options and the place of a draft, for the verbs that make one.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -36,6 +37,26 @@ draft_work(struct draft *d, const char *path)
 	return 0;
 }
 
+void
+draft_work_refused(const char *path, int r)
+{
+	char *command = NULL;
+	size_t len = 0;
+	FILE *out = r == -ENOENT ? open_memstream(&command, &len) : NULL;
+
+	if (out != NULL) {
+		draft_shell_word(out, path);
+		(void)fclose(out); /* in memory: a loss is a shorter message */
+	}
+	if (command != NULL)
+		log_error("unable to use %s as a directory: it does not exist; create it "
+			  "with `mkdir -p%s`",
+		    path, command);
+	else
+		log_error("unable to use %s as a directory: %s", path, strerror(-r));
+	free(command);
+}
+
 int
 draft_option(struct draft *d, char **argv)
 {
@@ -44,8 +65,7 @@ draft_option(struct draft *d, char **argv)
 	if (strcmp(argv[0], "--work") == 0) {
 		r = draft_work(d, argv[1]);
 		if (r < 0)
-			log_error(
-			    "unable to use %s as a directory: %s", argv[1], strerror(-r));
+			draft_work_refused(argv[1], r);
 		return r < 0 ? -EXIT_INPUT : 2;
 	}
 	if (strcmp(argv[0], "--vault") == 0) {

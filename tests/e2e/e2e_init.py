@@ -348,7 +348,9 @@ def work():
     within("env MEMORY_FILE_PATH = %s/m.json\n" % there, out, "the agent's own file")
     equal(out.count("env MEMORY_FILE_PATH"), 1, out)
     checked(out)
-    equal(init("w", "--work", TMP + "/not-there", "--", link, env=env, n=6)[0], 65, "no such directory")
+    status, out, err = init("w", "--work", TMP + "/not there", "--", link, env=env, n=6)
+    equal(status, 65, "no such directory")
+    within("create it with `mkdir -p '%s/not there'`" % TMP, err)
     master, slave = pty.openpty()
     os.write(master, (there + "\n").encode())
     p = start([KENNEL, "init", "w", "-o", TMP + "/init-asked.kennel", "--", link], stdin=slave, stderr=slave,
@@ -362,7 +364,8 @@ def work():
               env={**environment({"KENNEL_HOME": HOME + "6", "HOME": there}), **env})
     status, said = p.wait(20), os.read(master, 4096).decode()
     equal((status, said.count("works in")), (0, 2), said)
-    within("unable to use ~/nowhere as a directory: No such file", said)
+    within("unable to use %s/nowhere as a directory: it does not exist; create it with `mkdir -p %s/nowhere`" %
+           (there, there), said)
     within("let work = %s\n" % there, reads(TMP + "/init-again.kennel").decode())
     os.close(slave)
     os.close(master)
