@@ -165,6 +165,17 @@ static const struct told second_session[] = {
 	{WHO("github", POLICY_2), CONN("api.github.com", "9"), {KEY_ACTION, "close"},
 	    {KEY_VERDICT, "allow"}, {KEY_ADDRESS, "192.0.2.9"}, {KEY_BYTES_OUT, NULL, 3},
 	    {KEY_BYTES_IN, NULL, 4}, {KEY_DURATION_US, NULL, 9000}}},
+    /* a yes and its call; the same id again, without a question */
+    {EVENT_APPROVE, {WHO("github", POLICY_2), {KEY_METHOD, "tools/call"},
+			{KEY_NAME, "asked"}, {KEY_REQUEST, "11"}, {KEY_VERDICT, "allow"},
+			{KEY_OUTCOME, "once"}, {KEY_APPROVER, "uid 0, pid 1"},
+			{KEY_SHA256, DIGEST_B}, {KEY_DURATION_US, NULL, 3000000}}},
+    {EVENT_CALL, {WHO("github", POLICY_2), CALL("asked", "11"), {KEY_VERDICT, "allow"},
+		     {KEY_PARAMS_SHA256, DIGEST_A}, {KEY_OUTCOME, "forwarded"}}},
+    {EVENT_CALL, {WHO("github", POLICY_2), CALL("asked", "11"), {KEY_OUTCOME, "ok"}}},
+    {EVENT_CALL, {WHO("github", POLICY_2), CALL("asked", "11"), {KEY_VERDICT, "allow"},
+		     {KEY_OUTCOME, "forwarded"}}},
+    {EVENT_CALL, {WHO("github", POLICY_2), CALL("asked", "11"), {KEY_OUTCOME, "ok"}}},
 };
 
 static inline void

@@ -676,8 +676,8 @@ test_filters(void **state)
 	} row[] = {
 	    {"log --csv --no-header --kind exec", 8},
 	    {"log --csv --no-header --kind exec --verdict deny", 3},
-	    {"log --csv --no-header --session s-2", 27},
-	    {"log --csv --no-header --server github --since 1h", 48},
+	    {"log --csv --no-header --session s-2", 32},
+	    {"log --csv --no-header --server github --since 1h", 53},
 	    {"log --csv --no-header --server github --since 2099-01-01", 0},
 	    {"log --csv --no-header --server github --to 2001-01-01", 0},
 	    {"log --csv --no-header --verdict absent", 1},

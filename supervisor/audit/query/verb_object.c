@@ -3,6 +3,7 @@
  * Most verbs are only their columns and a match function; see_plain does the rest.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -276,18 +277,77 @@ static const struct column approved_column[] = {
     {"approver", CELL_TEXT, 20},
     {"duration_us", CELL_US, 11},
     {"sha256", CELL_ID, 12},
+    {"call", CELL_NUMBER, 8},
     {"odd", CELL_TEXT, 0},
 };
+enum { CALL = ARRAY_LEN(approved_column) - 2 };
 
 #define HASTY_US ((uint64_t)1000000) /* too fast to have read the request */
 #define BULK_NS  (10 * NS_PER_S)     /* longest gap in a series */
 #define BULK_N   5
 
+/* The first part of a key tells these rows from those of odd_answer. */
+#define PENDING "\001 pending" /* an answer whose call is not recorded yet */
+#define MADE    "\001 made"    /* a call that was made after an answer */
+
+static struct group_row *
+row_of_request(struct ask *ask, const struct log_record *record)
+{
+	const char *part[] = {PENDING, record->session,
+	    log_record_text(record, "request"), log_record_text(record, "name")};
+
+	return part[2] == NULL ? NULL : group_at(ask->groups, part, ARRAY_LEN(part));
+}
+
+/* The call that was made after the answer with this number. */
+static struct group_row *
+row_of_answer(struct ask *ask, uint64_t idx)
+{
+	char number[24];
+	const char *part[] = {MADE, number};
+
+	(void)snprintf(number, sizeof(number), "%" PRIu64, idx); /* fits */
+	return group_at(ask->groups, part, ARRAY_LEN(part));
+}
+
+/* Joins an answer and the record of its call, which comes after it. */
+static int
+see_pair(void *arg, const struct log_record *record)
+{
+	struct ask *ask = arg;
+	struct group_row *row = row_of_request(ask, record), *made;
+
+	if (row == NULL)
+		return log_record_text(record, "request") == NULL ? 0 : -E2BIG;
+	if (strcmp(record->kind, "approve") == 0) {
+		row->flag = log_record_is(record, "verdict", "allow");
+		row->first_idx = record->idx;
+		return 0;
+	}
+	if (row->flag == 0 || !log_record_is(record, "outcome", "forwarded") ||
+	    !log_record_is(record, "direction", "agent"))
+		return 0;
+	row->flag = 0;
+	made = row_of_answer(ask, row->first_idx);
+	if (made == NULL)
+		return -E2BIG;
+	made->first_idx = record->idx;
+	made->flag = 1;
+	return 0;
+}
+
 static int
 begin_approved(struct ask *ask)
 {
+	struct query pairs = ask->q;
+
 	ask->groups = group_new();
-	return ask->groups != NULL ? 0 : -ENOMEM;
+	if (ask->groups == NULL)
+		return -ENOMEM;
+	pairs.kinds = "approve call";
+	pairs.verdict = NULL;
+	pairs.session = NULL; /* may be the first digits of an id: the key has all */
+	return log_scan_each(ask->view, &pairs, see_pair, ask);
 }
 
 static const char *
@@ -336,6 +396,7 @@ static int
 see_approved(void *arg, const struct log_record *record)
 {
 	struct ask *ask = arg;
+	const struct group_row *call;
 	const char *odd;
 	int r = 0;
 
@@ -343,11 +404,17 @@ see_approved(void *arg, const struct log_record *record)
 	    !log_record_has(record, "name", ask->word))
 		return 0;
 	odd = odd_answer(ask, record, &r);
-	for (size_t i = 0; r == 0 && i + 1 < ARRAY_LEN(approved_column); i++)
+	call = row_of_answer(ask, record->idx);
+	if (r < 0 || call == NULL)
+		return r < 0 ? r : -E2BIG;
+	for (size_t i = 0; i < CALL; i++)
 		see_cell(ask, record, approved_column[i].name);
-	if (r == 0)
-		table_text(&ask->table, odd);
-	return r;
+	if (call->flag != 0)
+		table_number(&ask->table, call->first_idx);
+	else
+		table_none(&ask->table);
+	table_text(&ask->table, odd);
+	return 0;
 }
 
 static const struct column exceptions_column[] = {
