@@ -333,6 +333,22 @@ change_revoke(struct peer *peer, struct wire_in *in, struct wire_out *out)
 		return -EBADMSG;
 	if (!keeper_is_open())
 		return answer_error(out, -ENOKEY);
-	n = vault_file_revoke(keeper.file, path, server[0] != '\0' ? server : NULL);
+	n = vault_file_revoke(keeper.file, path, server[0] != '\0' ? server : NULL, NULL);
+	return change_settle(out, n > 0 ? 0 : -ENOENT, (uint32_t)n);
+}
+
+int
+change_revoke_one(struct peer *peer, struct wire_in *in, struct wire_out *out)
+{
+	const char *path = wire_get_str(in, KEEPER_PATH_MAX);
+	const char *server = wire_get_str(in, KEEPER_SERVER_MAX);
+	struct span id = wire_get_bytes(in, KEEPER_ID_LEN);
+	size_t n;
+
+	if (wire_end(in) < 0 || id.len != KEEPER_ID_LEN)
+		return -EBADMSG;
+	if (!keeper_is_open())
+		return answer_error(out, -ENOKEY);
+	n = vault_file_revoke(keeper.file, path, server, id.data);
 	return change_settle(out, n > 0 ? 0 : -ENOENT, (uint32_t)n);
 }

@@ -71,7 +71,8 @@ enum keeper_message {
 	KEEPER_RELEASE_OLD = 34, /* a replaced value, for the scrubber */
 	KEEPER_CONFIRM = 36,     /* a passphrase for an approval; confirm.c */
 	KEEPER_CONFIRMED = 38,
-	KEEPER_STORE = 40, /* a refresh token, from a leash; store.c */
+	KEEPER_STORE = 40,      /* a refresh token, from a leash; store.c */
+	KEEPER_REVOKE_ONE = 42, /* for one policy or signer */
 };
 
 /* What unlocks the vault. */

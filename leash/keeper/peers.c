@@ -33,6 +33,7 @@ static const struct {
     {KEEPER_PHRASE, change_phrase},
     {KEEPER_GRANT, change_grant},
     {KEEPER_REVOKE, change_revoke},
+    {KEEPER_REVOKE_ONE, change_revoke_one},
     {KEEPER_VERSIONS, answer_versions},
     {KEEPER_GRANTS, answer_grants},
     {KEEPER_RELEASE, answer_release},

@@ -79,7 +79,7 @@ answer_fn confirm_digest, confirm_ask;
 answer_fn answer_hello, answer_lock, answer_release, answer_release_old, answer_versions,
     answer_grants;
 answer_fn change_init, change_unlock, change_put, change_remove, change_restore,
-    change_reseal, change_phrase, change_grant, change_revoke;
+    change_reseal, change_phrase, change_grant, change_revoke, change_revoke_one;
 
 /* A leash's request, with what it points to. */
 struct asking {

@@ -41,6 +41,7 @@ enum takes { /* the options of a verb, as bits */
 	TAKES_JSON = 128,
 	TAKES_RESTORE = 256,
 	TAKES_SHAPE = 1024,
+	TAKES_ID = 8192,
 	NEEDS_DIGEST = 2048, /* in the place of the path */
 	NO_KEEPER = 512,     /* works without the keeper */
 	TAKES_DIALOG = 4096, /* from kennel approve here */
@@ -64,7 +65,7 @@ static const struct verb {
     {"grant", verb_grant, NEEDS_PATH | TAKES_SERVER | TAKES_POLICY},
     {"grants", show_grants, TAKES_PATH | TAKES_JSON},
     {"trace", verb_trace, TAKES_INPUT | NO_KEEPER},
-    {"revoke", verb_revoke, NEEDS_PATH | TAKES_SERVER},
+    {"revoke", verb_revoke, NEEDS_PATH | TAKES_SERVER | TAKES_ID},
     {"confirm", verb_confirm, NEEDS_DIGEST | TAKES_INPUT},
     {"dialogs", verb_dialogs, TAKES_PATH | TAKES_SHAPE | TAKES_DIALOG, dialogs_start},
     {"notify", verb_dialogs, TAKES_DIALOG | NO_KEEPER, notify_start},
@@ -148,6 +149,13 @@ take_server(struct order *o, const char *value)
 }
 
 static bool
+take_id(struct order *o, const char *value)
+{
+	o->id = value;
+	return true;
+}
+
+static bool
 take_restore(struct order *o, const char *value)
 {
 	return number(value, VERSIONS_MAX, &o->version) && o->version > 0;
@@ -217,6 +225,7 @@ static const struct option_row {
     {"--for", TAKES_TIMES, take_for},
     {"--idle", TAKES_TIMES, take_idle},
     {"--key-file", TAKES_KEY, take_key_file},
+    {"--only-id", TAKES_ID, take_id},
     {"--program", TAKES_DIALOG, take_pinentry},
     {"--policy-fd", TAKES_POLICY, take_policy_fd}, /* from kennel */
     {"--restore", TAKES_RESTORE, take_restore},
@@ -299,6 +308,10 @@ read_words(struct order *o, const struct verb *v, int argc, char **argv)
 			   : usage(
 				 v, 0, "expected the 64 hexadecimal digits of a digest");
 	}
+	if (o->id != NULL && (!digest_good(o->id) || o->server == NULL))
+		return usage(v, 0,
+		    "expected --server NAME and, for --only-id, the 64 hexadecimal "
+		    "digits of an id");
 	if (((v->takes & NEEDS_PATH) != 0 || o->version != 0) && o->path == NULL)
 		return usage(v, 0, "expected a path");
 	if (o->path != NULL && !secret_path_good(o->path)) {

@@ -22,6 +22,7 @@ struct order {
 	const char *path; /* NULL: not given */
 	const char *server, *key_file;
 	const char *digest; /* of an approval, 64 hex digits; NULL */
+	const char *id;     /* of a grant's policy or signer, 64 hex digits; NULL: any */
 	const char *shape;  /* format of the value, by the manifests; NULL: unknown */
 	bool any_shape;     /* store it whatever its format */
 	int fd;             /* source of a value or passphrase; -1: typed */

@@ -503,12 +503,15 @@ int
 verb_revoke(struct order *o)
 {
 	struct wire_out out;
+	uint8_t id[KEEPER_ID_LEN];
 	uint32_t n = 0;
 	int status;
 
-	talk_begin(o, &out, KEEPER_REVOKE);
+	talk_begin(o, &out, o->id != NULL ? KEEPER_REVOKE_ONE : KEEPER_REVOKE);
 	wire_put_str(&out, o->path);
 	wire_put_str(&out, o->server != NULL ? o->server : "");
+	if (o->id != NULL && hex_get(o->id, strlen(o->id), id, sizeof(id)))
+		wire_put_bytes(&out, id, sizeof(id));
 	status = talk_done(o, &out, &n);
 	if (status == STATUS_OK)
 		printf("%s: revoked %u grants\n", o->path, n);

@@ -126,7 +126,7 @@ vault_file_remove(struct vault_file *c, const char *path)
 		entry_drop(c, place);
 		n++;
 	}
-	(void)vault_file_revoke(c, path, NULL); /* there may be none */
+	(void)vault_file_revoke(c, path, NULL, NULL); /* there may be none */
 	return n > 0 ? 0 : -ENOENT;
 }
 
@@ -227,19 +227,22 @@ vault_file_grant(struct vault_file *c, const struct vault_file_grant *given)
 }
 
 static bool
-grant_about(const struct vault_file_grant *g, const char *path, const char *server)
+grant_about(const struct vault_file_grant *g, const char *path, const char *server,
+    const uint8_t *id)
 {
 	return strcmp(g->path, path) == 0 &&
-	       (server == NULL || strcmp(g->server, server) == 0);
+	       (server == NULL || strcmp(g->server, server) == 0) &&
+	       (id == NULL || memcmp(g->id, id, sizeof(g->id)) == 0);
 }
 
 size_t
-vault_file_revoke(struct vault_file *c, const char *path, const char *server)
+vault_file_revoke(
+    struct vault_file *c, const char *path, const char *server, const uint8_t *id)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; c->open && i < c->grant_n;) {
-		if (grant_about(&c->grant[i], path, server)) {
+		if (grant_about(&c->grant[i], path, server, id)) {
 			grant_drop(c, i);
 			n++;
 		} else
@@ -286,7 +289,7 @@ vault_file_allows(const struct vault_file *c, const struct vault_file_asker *a)
 	for (size_t i = 0; c->open && i < c->grant_n; i++) {
 		const struct vault_file_grant *g = &c->grant[i];
 
-		if (!grant_about(g, a->path, a->server))
+		if (!grant_about(g, a->path, a->server, NULL))
 			continue;
 		if (g->whose == GRANT_POLICY ? memcmp(g->id, a->id, sizeof(g->id)) == 0
 					     : signed_with(a, g->id))
@@ -299,7 +302,7 @@ bool
 vault_file_granted_once(const struct vault_file *c, const char *path, const char *server)
 {
 	for (size_t i = 0; i < c->grant_n; i++) {
-		if (grant_about(&c->grant[i], path, server))
+		if (grant_about(&c->grant[i], path, server, NULL))
 			return true;
 	}
 	return false;

@@ -129,8 +129,10 @@ int vault_file_get(
 
 /* 0; -EEXIST: duplicate; -EINVAL -ENOSPC -ENOMEM. */
 int vault_file_grant(struct vault_file *, const struct vault_file_grant *);
-/* Removes the grants of path for server (NULL: for any); returns how many. */
-size_t vault_file_revoke(struct vault_file *, const char *path, const char *server);
+/* Removes the grants of path for server (NULL: for any), all or those for the policy or
+ * signer with this id (VAULT_FILE_ID_LEN bytes, or NULL); returns how many. */
+size_t vault_file_revoke(
+    struct vault_file *, const char *path, const char *server, const uint8_t *id);
 size_t vault_file_grant_n(const struct vault_file *);
 const struct vault_file_grant *vault_file_grant_at(const struct vault_file *, size_t);
 

@@ -43,7 +43,7 @@ static const struct verb {
     {"versions", NULL},
     {"grant", grant_main},
     {"grants", secret_grants_main},
-    {"revoke", NULL},
+    {"revoke", secret_revoke_main},
     {"unlock", NULL},
     {"lock", NULL},
     {"confirm", NULL},

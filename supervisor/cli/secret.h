@@ -17,6 +17,7 @@ int secret_catalog_main(int argc, char **argv);
 int secret_put_main(int argc, char **argv);
 int secret_sources_main(int argc, char **argv);
 int secret_grants_main(int argc, char **argv);
+int secret_revoke_main(int argc, char **argv);
 
 /* The options of these verbs. */
 struct secret_options {

@@ -1,6 +1,6 @@
 /*
  * kennel secret grants: the keeper's list, and whether each grant is for the policy that
- * its server has now.
+ * its server has now. kennel secret revoke --stale: removes those that are not.
  *
  * Process: kennel. Sees paths and ids, no value.
  */
@@ -37,6 +37,15 @@ struct servers {
 	} of[SERVERS_MAX];
 	size_t n;
 };
+
+static void
+servers_free(struct servers *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->of[i].status == 0)
+			policy_found_free(&s->of[i].found);
+	s->n = 0;
+}
 
 static const struct policy_found *
 policy_of(struct servers *s, const char *name)
@@ -111,22 +120,36 @@ is_replaced(struct servers *s, struct json all, struct json grant)
 	return false;
 }
 
-static void
-print_row(struct servers *s, struct json all, struct json grant)
+/* Another grant gives what this one gave, or none does: it can go. */
+static bool
+can_go(struct servers *s, struct json all, struct json grant, const char **ret_state)
 {
 	const char *state = state_of(s, grant);
+	bool stale = state == states[GRANT_NARROWER] || state == states[GRANT_WIDER] ||
+		     state == states[GRANT_UNKNOWN];
+	bool replaced = stale && is_replaced(s, all, grant);
+
+	*ret_state = replaced ? "replaced by the current one" : state;
+	return replaced || state == states[GRANT_WIDER] || state == states[GRANT_UNKNOWN];
+}
+
+/* True: the grant gives nothing now, and will not. */
+static bool
+print_row(struct servers *s, struct json all, struct json grant)
+{
+	const char *state;
 	char path[TEXT_MAX], server[TEXT_MAX], kind[TEXT_MAX], id[TEXT_MAX],
 	    made[TEXT_MAX];
 	char shown[TEXT_MAX];
+	bool useless = can_go(s, all, grant, &state);
 
-	if (state == states[GRANT_NARROWER] && is_replaced(s, all, grant))
-		state = "replaced by the current one";
 	(void)text_of(grant, "path", path);
 	(void)text_of(grant, "server", server);
 	printf("%-40s server %s  %s %.12s  made %s  %s\n", path,
 	    log_quote(shown, sizeof(shown), server, strlen(server)),
 	    text_of(grant, "kind", kind), text_of(grant, "id", id),
 	    text_of(grant, "made", made), state);
+	return useless;
 }
 
 static void
@@ -137,22 +160,27 @@ print_all(const struct buf *list, const char *path)
 	struct json_message m;
 	struct json key, grant;
 	struct json_walk w;
+	size_t stale = 0;
 
 	if (json_scan(list->data, list->len, &m) < 0)
 		return; /* no grants at all */
 	json_walk(&w, m.root);
 	while (json_next(&w, &key, &grant))
 		if (path == NULL || strcmp(text_of(grant, "path", text), path) == 0)
-			print_row(&servers, m.root, grant);
-	for (size_t i = 0; i < servers.n; i++)
-		if (servers.of[i].status == 0)
-			policy_found_free(&servers.of[i].found);
+			stale += print_row(&servers, m.root, grant);
+	if (stale > 0)
+		printf("\nA stale or replaced grant gives no value.\n"
+		       "    kennel secret grant --server NAME   grants what the policy "
+		       "names, as it is now\n"
+		       "    kennel secret revoke --stale        removes these rows\n");
+	servers_free(&servers);
 }
+
+static const char *const list[] = {"kennel", "secret", "grants", "--json", NULL};
 
 int
 secret_grants_main(int argc, char **argv)
 {
-	static const char *const list[] = {"kennel", "secret", "grants", "--json", NULL};
 	const char *path = argc == 2 && argv[1][0] != '-' ? argv[1] : NULL;
 	struct buf out;
 	int r;
@@ -166,4 +194,90 @@ secret_grants_main(int argc, char **argv)
 		print_all(&out, path);
 	buf_free(&out);
 	return r == 0 ? 0 : secret_become(argc, argv); /* reports why */
+}
+
+/* ---- revoke --stale ----------------------------------------------------------------- */
+
+/* One process for each grant, because each is recorded on its own: an exit status. */
+static int
+revoke(struct json grant)
+{
+	char path[TEXT_MAX], server[TEXT_MAX], id[TEXT_MAX];
+	const char *const words[] = {"kennel", "secret", "revoke",
+	    text_of(grant, "path", path), "--server", text_of(grant, "server", server),
+	    "--only-id", text_of(grant, "id", id), NULL};
+	struct buf out;
+	int r;
+
+	buf_init(&out, LIST_MAX);
+	r = regrant_run(words, &out);
+	if (r == 0)
+		printf("%.*s", (int)out.len, (const char *)out.data);
+	else
+		log_error("secret revoke: unable to revoke the grant %.12s of %s: see "
+			  "`kennel audit secret %s`",
+		    id, path, path);
+	buf_free(&out);
+	return r == 0 ? 0 : EXIT_FAILED;
+}
+
+static int
+revoke_stale(const struct buf *all, const char *path, const char *server)
+{
+	static struct servers servers; /* large */
+	struct json key, grant;
+	struct json_message m;
+	struct json_walk w;
+	char text[TEXT_MAX];
+	const char *state;
+	int n = 0, status = 0;
+
+	json_walk(&w, json_scan(all->data, all->len, &m) < 0 ? (struct json){0} : m.root);
+	while (json_next(&w, &key, &grant)) {
+		if ((path != NULL && strcmp(text_of(grant, "path", text), path) != 0) ||
+		    (server != NULL &&
+			strcmp(text_of(grant, "server", text), server) != 0) ||
+		    !can_go(&servers, m.root, grant, &state))
+			continue;
+		n++;
+		if (revoke(grant) != 0)
+			status = EXIT_FAILED;
+	}
+	servers_free(&servers);
+	if (n == 0)
+		printf("no stale grant\n");
+	return status;
+}
+
+int
+secret_revoke_main(int argc, char **argv)
+{
+	const char *path = NULL, *server = NULL;
+	bool stale = false;
+	struct buf all;
+	int r;
+
+	for (int i = 1; i < argc; i++)
+		stale |= strcmp(argv[i], "--stale") == 0;
+	if (!stale)
+		return secret_become(argc, argv);
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--stale") == 0)
+			continue;
+		if (strcmp(argv[i], "--server") == 0 && i + 1 < argc)
+			server = argv[++i];
+		else if (argv[i][0] != '-' && path == NULL)
+			path = argv[i];
+		else
+			return secret_unknown_option(argv[0], i);
+	}
+	buf_init(&all, LIST_MAX);
+	r = regrant_run(list, &all);
+	if (r == 0)
+		r = revoke_stale(&all, path, server);
+	else
+		r = secret_become(
+		    2, (char *[]){(char *)"grants", (char *)"--json", NULL});
+	buf_free(&all);
+	return r;
 }

@@ -27,7 +27,8 @@ static const struct help_option options[] = {
     {"--restore", "N", "make this old version current again"},
     {"--server", "SERVER", "the server that may use the value"},
     {"--policy", "FILE", "the server's policy; default: found by its name"},
-    {"--only-id", "ID", "grant no other policy than the one with this id"},
+    {"--only-id", "ID", "only for the policy with this id"},
+    {"--stale", NULL, "only grants for an earlier policy, which give nothing"},
 };
 
 static const struct help_verb verbs[] = {
@@ -86,7 +87,10 @@ static const struct help_verb verbs[] = {
 		"and this grant exists."},
     {"grants", ACCESS, "[--json] [PATH]", "list the servers that may use each value",
 	"--json", "kennel secret grants", "-"},
-    {"revoke", ACCESS, "PATH [--server NAME]", "revoke grants of a value", "--server",
+    {"revoke", ACCESS,
+	"PATH [--server NAME [--only-id ID]]\n"
+	"--stale [PATH] [--server NAME]",
+	"revoke grants of a value", "--server --only-id --stale",
 	"kennel secret revoke team/github/token --server github", "-"},
     {"init", VAULT, "[--key-file FILE | --stdin | --fd N]",
 	"create your vault, and leave it unlocked", "--key-file --stdin --fd",

@@ -283,7 +283,12 @@ def grant_states():
 
     def states():
         out = secret(env, "grants", PATH).stdout
-        return [line.split("  ")[-1] for line in (out.decode() if isinstance(out, bytes) else out).splitlines()]
+        lines = (out.decode() if isinstance(out, bytes) else out).splitlines()
+        rows = [line.split("  ")[-1] for line in lines if line.startswith(PATH)]
+        old = [r for r in rows if r not in ("current", "stale: the next start grants it again") and "no such" not in r]
+        equal([line.strip().split("   ")[0] for line in lines if line.startswith("    kennel")],
+              ["kennel secret grant --server NAME", "kennel secret revoke --stale"] if old else [], lines)
+        return rows
     becomes("    read /usr/share/doc\n")
     equal(states(), [])
     secret(env, "lock")
@@ -295,14 +300,25 @@ def grant_states():
     equal(states(), ["stale: the next start grants it again"])
     secret(env, "grant", "--server", "t")
     equal(sorted(states()), ["current", "replaced by the current one"])
+    within(b"revoked 1 grants", secret(env, "revoke", "--stale").stdout)
+    equal(states(), ["current"], "only the replaced one is gone")
+    equal(secret(env, "revoke", "--stale", PATH, "--server", "t").stdout, b"no stale grant\n")
     secret(env, "revoke", PATH, "--server", "t")
     becomes("    read /usr/share/doc\n")
     secret(env, "grant", "--server", "t")
     becomes("    read /usr/include\n")
     equal(states(), ["stale: the policy allows more now"])
+    secret(env, "grant", "--server", "t")
+    equal(sorted(states()), ["current", "replaced by the current one"])
+    becomes("    read /usr/share/doc\n    read /usr/include\n    read /usr/share/man\n")
     for name in os.listdir(env["KENNEL_HOME"] + "/audit/policies"):
         os.unlink(env["KENNEL_HOME"] + "/audit/policies/" + name)
-    equal(states(), ["stale: the policy has changed"])
+    equal(states(), ["stale: the policy has changed"] * 2)
+    secret(env, "revoke", "--stale", "--server", "another")
+    equal(len(states()), 2, "the control: of another server")
+    secret(env, "revoke", "--stale", PATH, "--server", "t")
+    equal(states(), [])
+    secret(env, "grant", "--server", "t")
     os.unlink(p)
     equal(states(), ["no such server, or its policy has errors"])
     secret(env, "lock")

@@ -23,7 +23,7 @@ static int said = -1; /* the fuzzer's own standard error */
 static answer_fn *const request[] = {answer_hello, answer_lock, answer_release,
     answer_versions, answer_grants, change_init, change_unlock, change_put, change_remove,
     change_restore, change_reseal, change_phrase, change_grant, change_revoke,
-    answer_release_old, confirm_digest, confirm_ask};
+    answer_release_old, confirm_digest, confirm_ask, change_revoke_one};
 
 /* What main.c does; without a loop. */
 bool

@@ -586,8 +586,8 @@ a_policy_may_what_was_granted(void **state)
 	vault_file_free(c);
 	c = fresh(*state);
 	assert_int_equal(vault_file_grant(c, &grant), 0);
-	assert_int_equal(vault_file_revoke(c, PATH, "gitlab"), 0);
-	assert_int_equal(vault_file_revoke(c, PATH, "github"), 1);
+	assert_int_equal(vault_file_revoke(c, PATH, "gitlab", NULL), 0);
+	assert_int_equal(vault_file_revoke(c, PATH, "github", NULL), 1);
 	assert_false(may(c, &p, PATH, "github"));
 	vault_file_free(c);
 }
