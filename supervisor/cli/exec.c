@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -18,6 +19,8 @@
 #include "supervisor/approve/approve.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/cli/cli.h"
+#include "supervisor/cli/mcp_client.h"
+#include "supervisor/draft/npm_package.h"
 #include "supervisor/help/help.h"
 #include "supervisor/launch/launch.h"
 #include "supervisor/launch/leash_approvals.h"
@@ -307,9 +310,26 @@ serve(struct exec *x)
 	return r;
 }
 
+/* To a client of ours (mcp_client.c), which reports it, in a message of its protocol. */
+static void
+put_refusal(const char *program, const char *why)
+{
+	char *text = NULL, *json = NULL;
+
+	if (asprintf(&text, "unable to run %s: %s", program, why) >= 0)
+		json = package_json_text(text);
+	if (json != NULL)
+		printf("{\"jsonrpc\":\"2.0\",\"method\":\"" CLIENT_REFUSED
+		       "\",\"params\":{\"message\":%s}}\n",
+		    json);
+	(void)fflush(stdout); /* a loss leaves the client without the reason */
+	free(json);
+	free(text);
+}
+
 static int
-exec_program(
-    const char *file, const char *name, enum leash_mode mode, int argc, char **argv)
+exec_program(const char *file, const char *name, enum leash_mode mode, bool for_client,
+    int argc, char **argv)
 {
 	static char why[LEASH_TEXT_MAX];
 	static struct exec x = {
@@ -328,7 +348,10 @@ exec_program(
 				 .signals = x.signals},
 	    &x.o, why);
 	if (status != 0) {
-		log_error("unable to run %s: %s", argv[0], why);
+		if (for_client)
+			put_refusal(argv[0], why);
+		else
+			log_error("unable to run %s: %s", argv[0], why);
 		return status;
 	}
 	r = serve(&x);
@@ -352,6 +375,7 @@ exec_main(int argc, char **argv)
 {
 	const char *file = NULL, *name = NULL;
 	enum leash_mode mode = LEASH_EXEC;
+	bool for_client = false;
 	int i;
 
 	for (i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
@@ -359,6 +383,8 @@ exec_main(int argc, char **argv)
 			file = argv[++i];
 		else if (strcmp(argv[i], "--explain") == 0)
 			mode = LEASH_EXPLAIN;
+		else if (strcmp(argv[i], "--for-client") == 0)
+			for_client = true;
 		else if (argv[i][0] != '-' && name == NULL)
 			name = argv[i];
 		else
@@ -367,5 +393,5 @@ exec_main(int argc, char **argv)
 	if (name == NULL || i + 1 >= argc || argc - i - 1 > LEASH_ARGS_MAX)
 		return help_usage(&kennel_help, argv[0],
 		    "expected the name of one server, then -- and a program");
-	return exec_program(file, name, mode, argc - i - 1, argv + i + 1);
+	return exec_program(file, name, mode, for_client, argc - i - 1, argv + i + 1);
 }

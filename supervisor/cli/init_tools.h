@@ -9,14 +9,15 @@
 #include <stdio.h>
 
 #include "shim/base/buf.h"
+#include "supervisor/cli/mcp_client.h"
 #include "supervisor/json/json.h"
 
 #define INIT_TOOL_MAX 128 /* bytes of a name */
 
 struct tools_found {
 	size_t allowed, asked, left_out;
-	struct buf lines; /* of the policy; empty: not known */
-	char why[256];    /* why they are not known, in one line */
+	struct buf lines;         /* of the policy; empty: not known */
+	char why[CLIENT_WHY_MAX]; /* why they are not known, in one line */
 };
 
 /*

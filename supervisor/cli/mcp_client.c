@@ -124,6 +124,30 @@ reply(struct client *c)
 	return r < 0 ? failed(c, r, "out of memory") : say(c);
 }
 
+/* The server was not started; why. */
+static int
+refused(struct client *c)
+{
+	char text[8 * CLIENT_WHY_MAX], shown[CLIENT_WHY_MAX];
+	struct json message;
+	size_t len;
+
+	if (json_get(c->m.top[TOP_PARAMS], "message", &message) < 0 ||
+	    json_text(message, text, sizeof(text), &len) < 0)
+		return failed(c, -ECANCELED, "the server was not started");
+	(void)log_quote(shown, sizeof(shown), text, len); /* may be cut */
+	return failed(c, -ECANCELED, shown);
+}
+
+static bool
+is_refusal(const struct client *c)
+{
+	static const char method[] = "\"" CLIENT_REFUSED "\"";
+	struct json is = c->m.top[TOP_METHOD];
+
+	return is.len == sizeof(method) - 1 && memcmp(is.at, method, is.len) == 0;
+}
+
 /* True if the current line answers our last request. */
 static bool
 is_ours(const struct client *c)
@@ -162,6 +186,8 @@ answer(struct client *c)
 	for (;;) {
 		if ((r = hear(c, deadline)) < 0)
 			return r;
+		if (is_refusal(c))
+			return refused(c);
 		if (c->m.top[TOP_METHOD].type != JSON_IS_NONE) {
 			if ((r = reply(c)) < 0)
 				return r;

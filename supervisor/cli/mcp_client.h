@@ -12,8 +12,11 @@
 #include "supervisor/mcp/line/frame.h"
 
 #define CLIENT_WAIT_MS  30000 /* for one answer */
-#define CLIENT_WHY_MAX  256
+#define CLIENT_WHY_MAX  1024
 #define CLIENT_PAGE_MAX (MCP_NAME_MAX + 32) /* params that ask for a page of a list */
+/* From "kennel exec --for-client" in place of a server that was not started, with the reason
+ * as params.message. */
+#define CLIENT_REFUSED "kennel/refused"
 
 struct client {
 	int to, from; /* owned */

@@ -240,10 +240,10 @@ static const struct help_verb server_verbs[] = {
 	.more = "The text is scrubbed and printable. The last 1 MiB is stored, and 1 MiB "
 		"before."},
     {"pin", "Servers",
-	"NAME [--policy FILE] [-o OUT] [--add-line] [--strict]\n"
+	"NAME [--policy FILE] [-o OUT] [--add-line] [--strict] [--json]\n"
 	"NAME [--policy FILE] --diff | --show",
 	"print the definitions of a server's tools, for review",
-	"--policy -o --add-line --strict --diff --show",
+	"--policy -o --add-line --strict --json --diff --show",
 	"kennel server pin files --add-line", "server",
 	.more = "Review the definitions.  When the policy names the file with `pins`, a "
 		"tool\n"

@@ -37,7 +37,7 @@
 
 struct pinning {
 	const char *file, *server, *out;
-	bool diff, show, strict, add_line;
+	bool diff, show, strict, add_line, json;
 	const char *compiled; /* a file of this process; NULL: none */
 	struct policy_found found;
 	struct row *row;
@@ -303,8 +303,8 @@ run_argv(struct pinning *p, const char **argv, size_t cap, size_t *ret_n)
 static int
 spawn(struct pinning *p, pid_t *ret_pid, int *ret_to, int *ret_from)
 {
-	static const char *argv[LEASH_ARGS_MAX + 8] = {"kennel", "exec"};
-	size_t n = 2;
+	static const char *argv[LEASH_ARGS_MAX + 8] = {"kennel", "exec", "--for-client"};
+	size_t n = 3;
 	int r;
 
 	if (p->file != NULL) {
@@ -439,6 +439,7 @@ static int
 pin(struct pinning *p)
 {
 	bool live = !p->show || p->found.server->pins.n == 0;
+	bool read = p->out == NULL && !p->strict && isatty(STDOUT_FILENO) == 1;
 	char variant[64], shown[96];
 	int r, status;
 
@@ -455,7 +456,11 @@ pin(struct pinning *p)
 		qsort(p->row, p->row_n, sizeof(*p->row), by_row);
 	if (p->diff)
 		return pin_diff(&p->found, p->row, p->row_n) > 0 ? 1 : 0;
-	if (p->show)
+	if (read && !p->show)
+		log_info("nothing is written: `kennel server pin %s --add-line` pins "
+			 "these definitions",
+		    p->server);
+	if (read || p->show)
 		return pin_show(&p->found, p->row, p->row_n,
 		    live ? "as the server lists them now" : "as they were reviewed");
 	status = pin_lint(p->server, p->row, p->row_n, p->strict);
@@ -513,6 +518,7 @@ parse(struct pinning *p, int argc, char **argv)
 	    {"--show", &p->show, NULL},
 	    {"--strict", &p->strict, NULL},
 	    {"--add-line", &p->add_line, NULL},
+	    {"--json", &p->json, NULL},
 	};
 	size_t k;
 
@@ -531,9 +537,14 @@ parse(struct pinning *p, int argc, char **argv)
 	}
 	if (p->server == NULL)
 		return help_usage(&server_help, argv[0], "expected the name of a server");
+	if (p->json && (p->out != NULL || p->add_line))
+		return help_usage(
+		    &server_help, argv[0], "--json excludes -o and --add-line");
+	if (p->json)
+		p->out = "-";
 	if ((p->diff || p->show) && (p->out != NULL || p->add_line || p->strict))
 		return help_usage(&server_help, argv[0],
-		    "--diff and --show exclude -o, --add-line and --strict");
+		    "--diff and --show exclude -o, --add-line, --strict and --json");
 	if (p->diff && p->show)
 		return help_usage(&server_help, argv[0], "--diff excludes --show");
 	return 0;
@@ -550,7 +561,9 @@ pin_main(int argc, char **argv)
 	(void)signal(SIGPIPE, SIG_IGN); /* cannot fail: valid signal */
 	status = find(&p);
 	if (status != 0) {
-		log_error("unable to pin %s: %s", p.server, p.why);
+		/* the compiler has printed its errors */
+		log_error("unable to pin %s: %s", p.server,
+		    strstr(p.why, ": error: ") != NULL ? "its policy has errors" : p.why);
 		return status;
 	}
 	if (p.add_line && p.out == NULL)

@@ -1,9 +1,11 @@
 """kennel server pin: the pins file, and the line of the policy that names it."""
+import json
 import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 from kit import *  # noqa: E402,F403
+from screen import Screen  # noqa: E402
 
 be_subreaper()
 
@@ -94,6 +96,20 @@ def unknown():
     equal(r.returncode, 78, r.stderr)
     within(b"unable to pin other: no policy for server other in ", r.stderr)
     within(b"`kennel init other -- COMMAND` drafts one", r.stderr)
+
+
+@test("a server that cannot be started is reported in one line, with the reason")
+def refused():
+    p = Place("refused", server("    secret TOKEN from env NO_SUCH_VARIABLE\n"))
+    (line,) = p.pin(status=125).splitlines()
+    check(line.startswith("kennel: unable to pin t: unable to run "), line)
+    within("NO_SUCH_VARIABLE", line)
+    equal(p.out, "")
+    r = run([KENNEL, "exec", "t", "--", TOY], env=p.env)
+    equal(r.stdout, b"", "the control: only a client gets a message")
+    within(b"kennel: unable to run ", r.stderr)
+    p = Place("erroneous", server("    read\n"))
+    equal(len([x for x in p.pin(status=65).splitlines() if "error: " in x]), 1)
 
 
 @test("parts of a tool's schema that cannot be checked are named, and only those")
@@ -206,8 +222,30 @@ def shown():
     os.unlink(p.home + "/policies/t.pins")
     within("showing what the server lists now", p.pin("--show"))
     within("another text", p.out)
-    for words_ in (["--show", "--diff"], ["--show", "-o", "x"], ["--show", "--strict"], ["--diff", "--strict"]):
+    for words_ in (["--json", "-o", "x"], ["--json", "--add-line"], ["--json", "--show"], ["--show", "--diff"], ["--show", "-o", "x"], ["--show", "--strict"], ["--diff", "--strict"]):
         p.pin(*words_, status=64)
+
+
+@test("without -o, a terminal gets a page to read, and a program or --json the lines of the file; nothing is written")
+def printed():
+    p = Place("printed", described(POISON))
+    p.pin()
+    lines, out = p.out, p.home + "/t.pins"
+    equal(json.loads(lines.splitlines()[0]), {"kennel-pins": 1, "server": "t"})
+    p.pin("-o", out)
+    equal(reads(out).decode(), lines)
+    w = Screen([KENNEL, "server", "pin", "t"], columns=160, KENNEL_PAGER="cat", PAGER="cat", **p.env)
+    check(wait_for(lambda: w.p.poll() is not None, 45) is not None, w.text())
+    equal(w.p.returncode, 0, w.text())
+    shown = w.raw.decode()
+    within("definitions of t, as the server lists them now", shown)
+    within("nothing is written: `kennel server pin t --add-line` pins these definitions", shown)
+    equal(shown.count("keeps something from the user"), 1, "each warning once")
+    absent("kennel-pins", shown)
+    w = Screen([KENNEL, "server", "pin", "t", "--json"], columns=160, **p.env)
+    check(wait_for(lambda: w.p.poll() is not None and "kennel-pins" in w.text(), 45) is not None, w.text())
+    within('{"kennel-pins":1,"server":"t"}', w.raw.decode())
+    equal(sorted(os.listdir(p.home + "/policies")), ["t.kennel"])
 
 
 @test("--show prints every member of a definition")
