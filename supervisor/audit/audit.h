@@ -41,7 +41,12 @@ int audit_connect(const struct audit_place *, int wait_ms, int *ret_fd);
  * the file system and the bytes free on it. */
 int audit_write_test(const char *log_dir, char why[AUDIT_WRITE_WHY_MAX]);
 /* Why a recorder does not take records, after such an error of audit_connect,
- * report_open or report_wait: that test's reason, else the recorder's own message. */
+ * report_open or report_wait: that test's reason, else the recorder's own message. Returns
+ * the errno of the cause. */
+int audit_write_cause(const char *log_dir, int error, char why[AUDIT_WRITE_WHY_MAX]);
+/* What a person can do about such a cause. */
+const char *audit_write_fix(int error);
+/* Both in one text, which is in why. */
 const char *audit_write_why(
     const char *log_dir, int error, char why[AUDIT_WRITE_WHY_MAX]);
 

@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "supervisor/audit/audit.h"
 #include "supervisor/audit/recorder/startup.h"
@@ -25,6 +26,9 @@
 #define FIRST_LEN  (64u << 10) /* what a recorder writes at its start */
 #define LAST_LEN   2048        /* of recorder.log: its last line */
 #define LAST_AGE_S 10          /* an older line is about an earlier recorder */
+#define DENIED \
+	"make the directory writable for this user, or set KENNEL_HOME to another " \
+	"directory; a new log begins there"
 
 /* ---- the test ----------------------------------------------------------------------- */
 
@@ -180,16 +184,55 @@ last_complaint(const char *log_dir, char why[AUDIT_WRITE_WHY_MAX])
 	return true;
 }
 
+int
+audit_write_cause(const char *log_dir, int error, char why[AUDIT_WRITE_WHY_MAX])
+{
+	int r = 0;
+
+	/* no test if it does not answer: a disk that is stuck would hold us too */
+	if (error != -ETIMEDOUT)
+		r = audit_write_test(log_dir, why);
+	if (r < 0)
+		return r;
+	if (!last_complaint(log_dir, why))
+		(void)snprintf(why, AUDIT_WRITE_WHY_MAX, "%s",
+		    error == -EPIPE       ? "kennel-recorder ended"
+		    : error == -ETIMEDOUT ? "kennel-recorder does not answer"
+					  : strerror(-error));
+	return error;
+}
+
+const char *
+audit_write_fix(int error)
+{
+	static const struct {
+		int error;
+		const char *fix;
+	} fixes[] = {
+	    {-ENOSPC, "free space there, or set KENNEL_HOME to a directory on another "
+		      "file system; a new log begins there"},
+	    {-EDQUOT, "free space there, or set KENNEL_HOME to a directory on another "
+		      "file system; a new log begins there"},
+	    {-EFBIG, "ulimit -f unlimited"},
+	    {-EACCES, DENIED},
+	    {-EPERM, DENIED},
+	    {-EROFS, DENIED},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(fixes); i++)
+		if (fixes[i].error == error)
+			return fixes[i].fix;
+	return "see recorder.log there, or set KENNEL_HOME to another directory; a new "
+	       "log begins there";
+}
+
 const char *
 audit_write_why(const char *log_dir, int error, char why[AUDIT_WRITE_WHY_MAX])
 {
-	/* no test if it does not answer: a disk that is stuck would hold us too */
-	if ((error != -ETIMEDOUT && audit_write_test(log_dir, why) < 0) ||
-	    last_complaint(log_dir, why))
-		return why;
-	(void)snprintf(why, AUDIT_WRITE_WHY_MAX, "%s",
-	    error == -EPIPE       ? "kennel-recorder ended"
-	    : error == -ETIMEDOUT ? "kennel-recorder does not answer"
-				  : strerror(-error));
+	char cause[AUDIT_WRITE_WHY_MAX];
+	int r = audit_write_cause(log_dir, error, cause);
+
+	(void)snprintf(why, AUDIT_WRITE_WHY_MAX, "%.1500s (to correct it: %s)", cause,
+	    audit_write_fix(r)); /* fits: a path has at most 1000 bytes */
 	return why;
 }

@@ -67,7 +67,7 @@ doctor_audit(struct finding *f)
 	if (r == 0) {
 		r = greet(dir);
 		if (r < 0)
-			(void)audit_write_why(dir, r, why);
+			r = audit_write_cause(dir, r, why);
 	}
 	f->holds = r == 0;
 	if (r == 0)
@@ -75,18 +75,6 @@ doctor_audit(struct finding *f)
 	else
 		(void)snprintf(
 		    f->said, sizeof(f->said), "unable to write in %.500s: %s", dir, why);
-	if (r == -ENOSPC || r == -EDQUOT)
-		(void)snprintf(f->fix, sizeof(f->fix),
-		    "free space there, or set KENNEL_HOME to a directory on another file "
-		    "system; a new log begins there");
-	else if (r == -EFBIG)
-		(void)snprintf(f->fix, sizeof(f->fix), "ulimit -f unlimited");
-	else if (r == -EACCES || r == -EPERM || r == -EROFS)
-		(void)snprintf(f->fix, sizeof(f->fix),
-		    "make the directory writable for this user, or set KENNEL_HOME to "
-		    "another directory; a new log begins there");
-	else if (r < 0)
-		(void)snprintf(f->fix, sizeof(f->fix),
-		    "see recorder.log there, or set KENNEL_HOME to another directory; a "
-		    "new log begins there");
+	if (r < 0)
+		(void)snprintf(f->fix, sizeof(f->fix), "%s", audit_write_fix(r));
 }

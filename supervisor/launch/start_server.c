@@ -81,8 +81,8 @@ make_places(struct opened *o, char *why)
 	}
 	if (r < 0)
 		(void)snprintf(why, LEASH_TEXT_MAX,
-		    "unable to create the directories %s, %s, %s: %s", audit, run, log,
-		    strerror(-r));
+		    "unable to create %s, %s, %s: %s; set KENNEL_HOME elsewhere", audit,
+		    run, log, strerror(-r));
 	return r;
 }
 

@@ -376,7 +376,7 @@ def limited():
     equal(r.returncode, 125, r.stderr)
     within(b"unable to write the audit log in ", r.stderr)
     within(b"File too large: ", r.stderr)
-    within(b"nothing was started", r.stderr)
+    within(b"(to correct it: ulimit -f unlimited); nothing was started", r.stderr)
     absent(b"Broken pipe", r.stderr)
     row = [x for x in run([KENNEL, "doctor"], env=environment(env)).stdout.decode().split("\n") if "audit-log" in x][0]
     check(row.startswith("ok"), row)
@@ -394,6 +394,9 @@ def not_writable():
     within("Permission denied", row)
     within("make the directory writable for this user", row)
     absent("bytes free", row)
+    r = kexec(SHELL, [WITNESS, "exit", "0"], env=env)
+    equal(r.returncode, 125)
+    within(b"Permission denied (to correct it: make the directory writable for this user", r.stderr)
 
 
 @test("doctor tells that a log that is there takes no records: its key is gone")
