@@ -1023,6 +1023,7 @@ UNIT_learn = \
 UNIT_backoff	= $(BASE_SMALL) supervisor/base/backoff.o
 UNIT_item_index	= supervisor/serve/item_index.o
 UNIT_starter	= supervisor/launch/starter.o $(BASE) shim/base/close_others.o
+UNIT_startable	= supervisor/serve/launcher/startable.o $(UNIT_registry)
 UNIT_parked	= supervisor/serve/parked.o $(UNIT_frame)
 UNIT_hub_wire = \
 	$(BASE_SMALL) \
@@ -1420,6 +1421,7 @@ UNITS = \
 	shim \
 	signature \
 	sources \
+	startable \
 	starter \
 	subid \
 	terminal \

@@ -91,6 +91,37 @@ def session():
     s.done()
 
 
+@test("an approval is for the servers that the person was shown, not for others of their policy", 150)
+def per_server():
+    secret = "    secret GH from vault %s\n" % PATH
+    s = Session(vault=True, servers=[server("one", more=secret), server("two", more=secret)])
+    s.secret("grant", PATH, "--server", "two", "--policy", s.h.path)
+    os.mkdir(s.env["KENNEL_HOME"] + "/policies", 0o700)  # so that a person can name them
+    with open(s.env["KENNEL_HOME"] + "/policies/both.kennel", "w") as f:
+        f.write(reads(s.h.path).decode())
+    os.chmod(f.name, 0o600)
+
+    def two(verb):
+        for words_ in ((verb, "two"), ("restart", "two")):
+            r = run([KENNEL, "server"] + list(words_), env=s.env)
+            equal(r.returncode, 0, r.stderr)
+    two("disable")
+    check(wait_for(lambda: s.h.do("two.echo", {"text": "x"})["result"].get("isError"), LONG) is not None)
+    rid = s.ask()
+    q = s.answer("allow", "--session")
+    equal([x["server"] for x in json.loads(q["detail"])["servers"]], ["one"], "the policy has two")
+    s.settled(rid, "session")
+    s.works_unasked()
+    two("enable")
+    again = s.h.post_call("two.echo", {"text": "y"})
+    q = s.answer("allow")
+    equal((q["kind"], q["subject"], q["server"], q["request"]), ("secret", PATH, "two", None))
+    within("two: y", json.dumps(s.h.wait(again, LONG)))
+    s.restart()
+    s.works_unasked()
+    s.done()
+
+
 @test("S1-78 S1-83 S1-84 S1-86 C33 denied: further requests fail at once, until a person reopens the path; no tool does")
 def denied():
     s = Session()

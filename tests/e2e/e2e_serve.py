@@ -572,6 +572,23 @@ def batches():
     equal(got[52]["error"]["code"], -32601)
     h.send([])
     equal(h.message()["error"]["code"], -32600)
+    h.close()
+    # elements that wait for their servers, among those that are answered or refused at once
+    h = Hub(server("one"), server("two"), version="2025-03-26")
+
+    def call(i, name, **arguments):
+        return {"jsonrpc": "2.0", "id": i, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+    h.send([call(60, "one__echo", text="b1"), call(61, "no__tool"), call(62, "two__echo", text="b2"), 7,
+            {"jsonrpc": "2.0", "id": 63, "method": "ping"}, call(64, "one__echo", text="b4")])
+    got = {}
+    while len(got) < 6:
+        m = h.message(45)
+        for x in [x for x in (m if isinstance(m, list) else [m]) if "method" not in x]:
+            check(x["id"] not in got, "twice", x)
+            got[x["id"]] = json.dumps(x)
+    for i, text in ((60, "one: b1"), (61, "unknown tool: no__tool"), (62, "two: b2"), (63, '"result": {}'),
+                    (64, "one: b4"), (None, "-32600")):
+        within(text, got[i])
 
 
 if __name__ == "__main__":

@@ -3,7 +3,10 @@
  * for byte, what is cut, what is refused.
  */
 #include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include "shim/base/fd.h"
 #include "supervisor/audit/log/merkle.h"
 #include "tests/unit/mcp_expect.h"
 
@@ -387,6 +390,66 @@ batches(void **state)
 	rig_close(&R);
 }
 
+static void
+lost(void *rig, const char *why)
+{
+	(void)rig, (void)why;
+}
+
+static bool
+need(void *rig, char *text, size_t cap)
+{
+	(void)rig, (void)text, (void)cap;
+	return true;
+}
+
+/* The first answer of a restarted server ends the wait of the agent's lines: they are
+ * handled after the array that it is in, because both use one list of cuts. */
+static void
+batch_that_greets_again(void **state)
+{
+	static const char passed[] =
+	    "[{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}]\n";
+	char line[400], id[64];
+	int in[2], out[2];
+
+	(void)state;
+	open_some(0);
+	R.session->o.lost = lost;
+	R.session->o.need = need;
+	negotiate("2025-03-26");
+	close(R.out);
+	close(R.into);
+	R.out = R.into = -1;
+	rig_run(&R, 20);
+	/* in one read, so that both are here when the wait ends */
+	rig_agent(&R, CALL("1", "\"read_a\"") "\n[" CALL("2", "\"no\"") "," ASK(
+			  "3", "ping", "") "]");
+	assert_string_equal(rig_agent_got(&R), "");
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, in), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, out), 0);
+	R.into = in[0];
+	R.out = out[1];
+	fd_nonblock(in[0], true);
+	assert_int_equal(session_back(R.session, in[1], out[0]), 0);
+	rig_run(&R, 20);
+	assert_int_equal(
+	    sscanf(rig_server_got(&R), "{\"jsonrpc\":\"2.0\",\"id\":%63[^,]", id), 1);
+	(void)snprintf(line, sizeof(line),
+	    "[{\"jsonrpc\":\"2.0\",\"id\":9,\"result\":{\"late\":1}},"
+	    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"},"
+	    "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"protocolVersion\":"
+	    "\"2025-03-26\"}}]",
+	    id);
+	rig_server(&R, line);
+	assert_non_null(strstr(rig_server_got(&R), "notifications/initialized"));
+	assert_non_null(strstr(rig_server_got(&R), CALL("1", "\"read_a\"") "\n"));
+	assert_non_null(strstr(rig_server_got(&R), "[" ASK("3", "ping", "") "]\n"));
+	assert_ptr_equal(strstr(rig_agent_got(&R), passed), rig_agent_got(&R));
+	assert_null(strstr(rig_agent_got(&R), "protocolVersion"));
+	rig_close(&R);
+}
+
 /* The processor's digest is libsodium's, at every length around a block. */
 static void
 digests(void **state)
@@ -421,6 +484,7 @@ main(void)
 	    cmocka_unit_test(answer_twice),
 	    cmocka_unit_test(many_calls),
 	    cmocka_unit_test(batches),
+	    cmocka_unit_test(batch_that_greets_again),
 	    cmocka_unit_test(digests),
 	};
 
