@@ -29,11 +29,11 @@
 #include "shim/base/array.h"
 #include "shim/base/hash.h"
 
-#define SEEN_SLOTS (1u << 15) /* a power of two; 256 KiB */
+#define SEEN_SLOTS ((size_t)1 << 15) /* a power of two; 256 KiB */
 #define SEEN_MAX   (SEEN_SLOTS / 4 * 3)
 #define PATHS_MAX  2 /* of one call */
 #define NO_ARG     (-1)
-#define NAMED_CAP  (2 * PATH_MAX)
+#define NAMED_CAP  (2 * (size_t)PATH_MAX)
 
 /* What the use depends on. */
 enum named_by { BY_CALL, BY_FLAGS, BY_HOW, BY_SOCKET };

@@ -33,7 +33,7 @@ plan_tool(struct planned *p, struct json item, const struct exercise_values *giv
 	int r = 0;
 
 	if (!init_tool(item, name, &reads) || !reads ||
-	    p->n >= EXERCISE_TOOLS_MAX * ROUNDS) {
+	    p->n >= (size_t)EXERCISE_TOOLS_MAX * ROUNDS) {
 		p->skipped++;
 		return 0;
 	}

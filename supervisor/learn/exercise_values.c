@@ -83,6 +83,7 @@ type_of(struct json schema, char type[16])
 }
 
 static int
+/* NOLINTNEXTLINE(misc-no-recursion): at most DEPTH_MAX deep */
 put_value(struct json schema, const char *name, const struct exercise_values *v,
     unsigned int depth, struct buf *out)
 {
@@ -117,6 +118,7 @@ put_value(struct json schema, const char *name, const struct exercise_values *v,
 
 /* Only what is required. */
 static int
+/* NOLINTNEXTLINE(misc-no-recursion): at most DEPTH_MAX deep */
 put_object(struct json schema, const struct exercise_values *v, unsigned int depth,
     struct buf *out)
 {

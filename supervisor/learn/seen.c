@@ -7,7 +7,7 @@
 
 #include "shim/base/hash.h"
 
-#define SLOTS     (2 * SEEN_FILES_MAX) /* a power of two */
+#define SLOTS     ((size_t)2 * SEEN_FILES_MAX) /* a power of two */
 #define TEXT_UNIT (64u << 10)
 
 /* Text that lives as long as the facts. */
