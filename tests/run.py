@@ -273,6 +273,11 @@ def browser_jobs(stage, user):
     yield from cell_jobs(stage, user, "net/browser_*.py")
 
 
+def dialogs_jobs(stage, user):
+    """With the dialog programs of the distribution."""
+    yield from cell_jobs(stage, user, "dialogs/dialogs_*.py")
+
+
 def check_jobs():
     made = ("check-links", "check-libc", "check-accessor", "check-includes", "check-compile-fail")
     for target in made:
@@ -404,6 +409,8 @@ def main():
         run_tests(words, net_jobs)
     if what == "browser":
         run_tests(words, browser_jobs)
+    if what == "dialogs":
+        run_tests(words, dialogs_jobs)
     if what in ("check", "all"):
         run_all(list(check_jobs()), words)
     say("\n".join(["", "what failed, again:"] + failures if failures else [""]))

@@ -13,6 +13,7 @@
  * are checked again here.  Closing a dialog never agrees to anything.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -303,6 +304,24 @@ overwrite(struct dialog *d)
 				      : closed_or_failed(a);
 }
 
+/* Gives it to the keeper, which may have been locked meanwhile. */
+static enum outcome
+give(struct dialog *d, bool there)
+{
+	enum outcome r = OUTCOME_YES;
+	int status = value_put(d->o, &d->first, there, NULL);
+
+	if (status == STATUS_DENIED) {
+		d->o->state = STATE_LOCKED;
+		r = unlock_vault(d);
+		if (r == OUTCOME_YES)
+			status = value_put(d->o, &d->first, there, NULL);
+	}
+	if (r != OUTCOME_YES)
+		return r;
+	return status == STATUS_OK ? OUTCOME_STORED : OUTCOME_FAILED;
+}
+
 static enum outcome
 store(struct dialog *d)
 {
@@ -310,7 +329,6 @@ store(struct dialog *d)
 	const char *error = NULL;
 	enum outcome r = unlock_vault(d);
 	bool there = false;
-	int status;
 
 	if (r == OUTCOME_YES) {
 		there = is_in_vault(o);
@@ -319,20 +337,10 @@ store(struct dialog *d)
 	for (int i = 0; r == OUTCOME_YES && i < TRIES_MAX; i++) {
 		r = type(d, "The value of this secret.", "Value:", error, &d->first);
 		if (r != OUTCOME_YES)
-			break;
+			return r;
 		error = value_wrong(o, &d->first);
-		if (error != NULL)
-			continue;
-		status = value_put(o, &d->first, there, NULL);
-		if (status == STATUS_DENIED) { /* it was locked meanwhile */
-			o->state = STATE_LOCKED;
-			r = unlock_vault(d);
-			status = r == OUTCOME_YES ? value_put(o, &d->first, there, NULL)
-						  : status;
-		}
-		if (r != OUTCOME_YES)
-			break;
-		return status == STATUS_OK ? OUTCOME_STORED : OUTCOME_FAILED;
+		if (error == NULL)
+			return give(d, there);
 	}
 	return r == OUTCOME_YES ? OUTCOME_CLOSED : r;
 }
@@ -365,6 +373,7 @@ notify_start(struct order *o)
 {
 	static struct dialog d;
 	char *env[DIALOG_ENV_MAX];
+	int null;
 	char *argv[] = {(char *)"notify-send", (char *)"--app-name=kennel", (char *)"--",
 	    (char *)"kennel: an approval is pending", d.text, NULL};
 
@@ -375,8 +384,11 @@ notify_start(struct order *o)
 		return STATUS_USAGE;
 	}
 	dialog_environment(env, "DBUS_SESSION_BUS_ADDRESS");
-	/* early: execve */
-	(void)execve(NOTIFY_PROGRAM, argv, env);
+	/* what it writes would be in the middle of a dialog on this terminal */
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	/* early: execve dup2 */
+	if (null >= 0 && dup2(null, STDOUT_FILENO) >= 0 && dup2(null, STDERR_FILENO) >= 0)
+		(void)execve(NOTIFY_PROGRAM, argv, env);
 	log_error("unable to run " NOTIFY_PROGRAM ": %s", strerror(errno));
 	return STATUS_CONFIG;
 }

@@ -216,6 +216,12 @@ def value():
     equal(h.asked("CONFIRM")[-1]["texts"]["SETOK"], "Accept")
     within('+ description: "another"', "".join(x["texts"]["SETDESC"] for x in h.asked("CONFIRM")[-2:]))
     within(b'description "another"', reads(s.dir + "/.kennel/secrets.kennel"))
+    # in one process, a proposal begins with nothing of the last one
+    for expires, there in (("2031-02-03", True), (None, False)):
+        h.answers("ok", "ok")
+        rid = s.h.structured("secrets_propose_metadata", path=PATH, fields={"expires_at": expires})["request_id"]
+        s.settled(rid, "ok")
+        equal(b"2031-02-03" in reads(s.dir + "/.kennel/secrets.kennel"), there)
     absent(VALUE, h.out + h.t.out)
     h.end()
     s.h.close()

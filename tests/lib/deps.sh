@@ -3,7 +3,7 @@
 # missing as root (or with sudo -n), else prints the one line to run and exits
 # 69.  A second run needs no network.
 #
-#	deps.sh build|test|net|browser|bench|demo...
+#	deps.sh build|test|net|browser|dialogs|bench|demo...
 set -u
 # useradd lies where an ordinary user's PATH does not lead
 PATH=$PATH:/usr/sbin:/sbin
@@ -81,6 +81,14 @@ for what in "$@"; do
 	browser)
 		need chromium chromium
 		need iproute2 ip
+		;;
+	dialogs)
+		need pinentry-tty pinentry-tty
+		need pinentry-curses pinentry-curses
+		need pinentry-gtk2 pinentry-gtk-2
+		need libnotify-bin notify-send
+		need xvfb Xvfb
+		need xdotool xdotool
 		;;
 	bench)
 		need curl curl
