@@ -361,6 +361,7 @@ REMOTE = \
 APPROVE = \
 	supervisor/approve/detail.o \
 	supervisor/approve/queue.o \
+	supervisor/approve/refusals.o \
 	supervisor/approve/socket.o
 # What a session tells its user about itself.
 STATUS = \
@@ -976,6 +977,7 @@ UNIT_frame = \
 	shim/base/sha256.o \
 	supervisor/approve/detail.o \
 	supervisor/approve/queue.o \
+	supervisor/approve/refusals.o \
 	supervisor/audit/log/merkle.o \
 	tests/unit/mcp_rig.o
 UNIT_json	= tests/fuzz/fuzz_json.o $(UNIT_frame)
@@ -1037,7 +1039,8 @@ UNIT_queue = \
 	shim/base/log.o \
 	shim/base/loop.o \
 	supervisor/approve/detail.o \
-	supervisor/approve/queue.o
+	supervisor/approve/queue.o \
+	supervisor/approve/refusals.o
 UNIT_malformed	= $(UNIT_frame)
 UNIT_byte_exact	= $(UNIT_frame)
 UNIT_session_errors	= tests/fuzz/fuzz_session.o $(UNIT_frame)
@@ -1220,6 +1223,11 @@ UNIT_plugin = \
 	shim/base/slurp.o \
 	tests/fuzz/fuzz_plugin_reply.o
 UNIT_server_env	= $(UNIT_vault)
+UNIT_confirm = \
+	$(BASE_SMALL) \
+	leash/keeper/confirm.o \
+	shim/base/hex.o \
+	shim/base/log.o
 UNIT_vault_file = \
 	$(CONTAINER) $(BASE_SMALL) \
 	leash/vault/locked_pages.o \
@@ -1355,6 +1363,7 @@ UNITS = \
 	client_config \
 	condition \
 	config_file \
+	confirm \
 	default_filter \
 	diff \
 	dump \
@@ -1745,6 +1754,7 @@ FUZZ = \
 	client_config \
 	client_hello \
 	condition \
+	confirm \
 	copy_args \
 	dial \
 	dns \
@@ -1923,7 +1933,12 @@ test-browser: deps-build
 	@sh tests/lib/deps.sh test browser
 	@$(MAKE) --no-print-directory $(PARALLEL) tests-built
 	@python3 tests/run.py browser
-.PHONY: test-net test-browser
+# Dialogs of the distribution's pinentries, on a terminal and under Xvfb.
+test-dialogs: deps-build
+	@sh tests/lib/deps.sh test dialogs
+	@$(MAKE) --no-print-directory $(PARALLEL) tests-built
+	@python3 tests/run.py dialogs
+.PHONY: test-net test-browser test-dialogs
 # Long, and needs npm once: servers of other people under policy/presets, and
 # the runtimes of languages under the allow-list of system calls.
 servers: deps-build

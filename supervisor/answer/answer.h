@@ -32,6 +32,7 @@ struct approval {
 	long pid;                           /* of its session */
 	uint32_t number, kind, cut, factor; /* enum question_factor */
 	uint64_t waits_ms, left_ms;
+	uint32_t refused; /* times in 10 min that its server and subject were */
 	const char *server, *subject, *detail, *rule, *because, *request;
 	struct span digest; /* QUESTION_DIGEST_LEN bytes */
 };

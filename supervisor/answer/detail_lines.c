@@ -286,6 +286,13 @@ detail_lines_make(const struct approval *a, int width, struct detail_lines *ret)
 	add_field(&l, "request  ", a->request);
 	if (question_factor_name(a->factor) != NULL)
 		add_field(&l, "factor   ", question_factor_name(a->factor));
+	if (a->refused != 0) {
+		char text[64];
+		int n = snprintf(text, sizeof(text),
+		    "refused  %u times in the last 10 min", a->refused);
+
+		add_wrapped(&l, "", text, (size_t)n, LINE_WARNING);
+	}
 	add_detail(&l, a);
 	if (a->cut != 0)
 		add_wrapped(&l, "", "a part of it is not shown",

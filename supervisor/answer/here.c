@@ -479,10 +479,13 @@ approve_here_main(int argc, char **argv)
 	const struct sigaction end = {.sa_handler = on_signal};
 	int status;
 
-	if (argc == 3 && strcmp(argv[1], "--pinentry") == 0)
-		h.pinentry = argv[2];
-	else if (argc > 1)
-		return help_refuse(&approve_help, argv[0], argv[1]);
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--pinentry") != 0)
+			return help_refuse(&approve_help, argv[0], argv[i]);
+		if (++i == argc)
+			return help_usage(&approve_help, argv[0], "expected a file");
+		h.pinentry = argv[i];
+	}
 	h.list.fn = on_change;
 	h.list.arg = &h;
 	h.has_terminal = tcgetattr(STDIN_FILENO, &h.terminal) == 0;

@@ -48,6 +48,7 @@ approval_read(struct wire_in *in, long pid, struct approval *ret)
 	ret->factor = wire_get_u32(in);
 	ret->waits_ms = wire_get_u64(in);
 	ret->left_ms = wire_get_u64(in);
+	ret->refused = wire_get_u32(in);
 	ret->server = wire_get_str(in, QUESTION_TEXT_MAX);
 	ret->subject = wire_get_str(in, QUESTION_TEXT_MAX);
 	ret->detail = wire_get_str(in, QUESTION_DETAIL_MAX);

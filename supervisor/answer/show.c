@@ -38,6 +38,8 @@ approval_print(FILE *out, const struct approval *a)
 	if (question_factor_name(a->factor) != NULL)
 		fprintf(out, "    (the %s is asked for when it is allowed)\n",
 		    question_factor_name(a->factor));
+	if (a->refused != 0)
+		fprintf(out, "    (refused %u times in the last 10 min)\n", a->refused);
 	print_text(out, "rule   ", a->rule);
 	print_text(out, "because", a->because);
 	/* of the approval: a call may end earlier, and a later yes is for its repetition */
@@ -88,7 +90,8 @@ approval_print_json(FILE *out, const struct approval *a)
 	else
 		fprintf(out, "\",\"request\":null");
 	if (question_factor_name(a->factor) != NULL)
-		fprintf(out, ",\"factor\":\"%s\"}\n", question_factor_name(a->factor));
+		fprintf(out, ",\"factor\":\"%s\"", question_factor_name(a->factor));
 	else
-		fprintf(out, ",\"factor\":null}\n");
+		fprintf(out, ",\"factor\":null");
+	fprintf(out, ",\"refusals\":%u}\n", a->refused);
 }

@@ -3,6 +3,7 @@
  * answered or time out (docs/PROTOCOL.approve).
  *
  *	queue.c		pending approvals, and answers remembered for a session
+ *	refusals.c	what was refused a short while ago, and is not asked again yet
  *	detail.c	how a long request is shown
  *	socket.c	the socket on which users answer
  *
@@ -119,7 +120,9 @@ void queue_free(struct queue *);
 
 /*
  * Returns 0: pending; fn is called later, never from here. 1: approved for the
- * session before; fn is not called. -ENOBUFS: too many are pending.
+ * session before; fn is not called. -EACCES: a person has refused it, or its server and
+ * subject, so recently that it is refused unasked (refusals.h). -ENOBUFS: too many are
+ * pending.
  */
 int question_ask(struct queue *, const struct question_text *, question_fn *fn, void *arg,
     uint32_t *ret_number);
@@ -147,6 +150,7 @@ struct question {
 	uint32_t number; /* from 1, never reused */
 	struct question_text text;
 	uint64_t asked_at, until; /* loop_now() */
+	uint32_t refused;         /* times in 10 min that its server and subject were */
 	question_fn *fn;
 	void *arg;
 };
@@ -184,7 +188,7 @@ enum approve_message {
 	/* str path: the keeper has a new version of this value; answered by TAKEN */
 	APPROVE_SAVED = 10,
 	/* to a client: u32 number, u32 kind, u32 cut, u32 factor, u64 ms since the request, u64
-	 * ms left, str server, subject, detail, rule, because, request, 32 bytes digest */
+	 * ms left, u32 refusals of its server and subject in 10 min, str server, subject, detail, rule, because, request, 32 bytes digest */
 	APPROVE_QUESTION = 3,
 	/* u32 number, u32 answer: no longer pending (watching only) */
 	APPROVE_GONE = 4,

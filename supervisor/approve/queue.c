@@ -7,6 +7,7 @@
 #include "shim/base/hex.h"
 #include "shim/base/log.h"
 #include "supervisor/approve/approve.h"
+#include "supervisor/approve/refusals.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -22,6 +23,7 @@ struct queue {
 	struct question question[QUESTIONS_MAX]; /* number 0: free */
 	uint8_t agreed[QUESTION_REMEMBERED][QUESTION_DIGEST_LEN];
 	size_t agreed_n;
+	struct refusals refused;
 	queue_seen_fn *seen;
 	void *seen_arg;
 	queue_factor_fn *factor; /* NULL: no factor is ever given */
@@ -310,6 +312,8 @@ question_answer(struct queue *q, uint32_t number,
 		if (q->agreed_n < QUESTION_REMEMBERED)
 			memcpy(q->agreed[q->agreed_n++], digest, QUESTION_DIGEST_LEN);
 	}
+	if (answer == ANSWER_DENY)
+		refusals_note(&q->refused, &at->text, loop_now());
 	end(q, at, answer, &reply->by);
 	return 0;
 }
@@ -362,6 +366,8 @@ question_ask(struct queue *q, const struct question_text *text, question_fn *fn,
 
 	if (text->factor == QUESTION_NO_FACTOR && is_agreed(q, text->digest))
 		return 1;
+	if (refusals_cover(&q->refused, text, loop_now()))
+		return -EACCES;
 	for (size_t i = 0; at == NULL && i < QUESTIONS_MAX; i++)
 		if (q->question[i].number == 0)
 			at = &q->question[i];
@@ -369,6 +375,7 @@ question_ask(struct queue *q, const struct question_text *text, question_fn *fn,
 		return -ENOBUFS;
 	*at = (struct question){.text = *text, .fn = fn, .arg = arg};
 	at->asked_at = loop_now();
+	at->refused = refusals_count(&q->refused, text, at->asked_at);
 	at->until =
 	    at->asked_at + (text->open_ms != 0 ? text->open_ms * LOOP_MS : q->wait_ns);
 	at->number = ++q->last;

@@ -457,8 +457,13 @@ on_ask(struct control *c, const struct child_news *n)
 		r = question_ask(c->o.questions, &q, on_answer, p, &p->question);
 	}
 	if (r != 0) {
-		say(c, n->number, r == 1 ? LEASH_SESSION : LEASH_NOBODY,
-		    r == 1 ? "agreed to for the session" : "");
+		say(c, n->number,
+		    r == 1         ? LEASH_SESSION
+		    : r == -EACCES ? LEASH_DENY
+				   : LEASH_NOBODY,
+		    r == 1         ? "agreed to for the session"
+		    : r == -EACCES ? "a person, a short while ago"
+				   : "");
 		return;
 	}
 	p->number = n->number;

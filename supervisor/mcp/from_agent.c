@@ -181,6 +181,31 @@ gate(struct session *s, const struct json_message *m, const struct method *metho
 
 /* ---- what a message may do ---------------------------------------------- */
 
+/* A person has refused it, a short while ago. */
+static enum verdict
+refuse_unasked(
+    struct session *s, const struct json_message *m, const struct method *method)
+{
+	static const struct rpc_why why = {.outcome = "denied by a person"};
+	static const char text[] =
+	    "kennel: a person has refused this a short while ago, so it is not asked "
+	    "again yet (exactly this for 60 s; after three refusals, anything of this "
+	    "name for 10 min); talk with the person instead";
+	struct json id = m->top[TOP_ID];
+	int r;
+
+	buf_clear(&s->text);
+	r = (method->flags & METHOD_RESULT) != 0
+		? rpc_tool_refusal(&s->text, id.at, id.len, text, &why, is_modern(m))
+		: rpc_error(&s->text, id.at, id.len, RPC_REFUSED, text, &why);
+	if (r < 0)
+		s->error = r;
+	session_say(s, &s->to_agent);
+	record_refused(
+	    s, "agent", s->method, s->name, &id, s->rule, "refused by a person before");
+	return DROP;
+}
+
 /* The call becomes pending, unless exactly this call was approved before. */
 static enum verdict
 hold(struct session *s, const struct json_message *m, const struct method *method,
@@ -193,6 +218,8 @@ hold(struct session *s, const struct json_message *m, const struct method *metho
 	if (r == 0)
 		return HOLD;
 	calls_remove(&s->asked, call);
+	if (r == -EACCES)
+		return refuse_unasked(s, m, method);
 	if (r == -EINVAL)
 		return refuse(s, m, RPC_REQUEST_BAD,
 		    "kennel: this call needs approval, and it has members besides "

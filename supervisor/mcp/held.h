@@ -46,7 +46,8 @@ struct held {
  * Sets h->approval: that of an equal call that was refused before, or a new one, with
  * the `ask` line of the current call. 0: it is open, or its yes is not yet on disk; 1: a
  * person has agreed before, and there is nothing to wait for; -EINVAL: the call has
- * members that the person would not see; -ENOBUFS; -ENOMEM.
+ * members that the person would not see; -EACCES: a person has refused it
+ * before; -ENOBUFS; -ENOMEM.
  */
 int approval_get(struct session *, struct held *, enum question_kind);
 void approval_free(struct approval *);

@@ -264,7 +264,7 @@ bool covered_whole(struct json root);
 /* Sets wait_ns and open_ns from the policy. */
 void held_times(struct session *);
 /* 0: pending; 1: approved before; -EINVAL: it has members that the user would not
- * see; -ENOBUFS, -ENOMEM. */
+ * see; -EACCES: a person has refused it before; -ENOBUFS, -ENOMEM. */
 int held_add(struct session *, const struct json_message *, struct call *,
     enum sealed_gate_kind, bool modern);
 /* The log has caught up: calls whose approval is on disk proceed. */

@@ -206,6 +206,60 @@ def of_secret():
         s.wait(LONG)
 
 
+@test("a program `with passphrase` runs only once it is confirmed, and is asked about each time", 120)
+def of_program():
+    env = home()
+    echo = os.path.realpath("/bin/echo")
+    s = kennel_run("    run %s\n    tool allow \"exec\"\n    exec ask %s ** with passphrase\n" % (words(TOY), echo), env=env)
+    s.initialize()
+    rid = ask(s, "exec", argv=[echo, "hello"])
+    q = question(env)
+    equal((q["kind"], q["subject"], q["factor"]), ("program", echo, "passphrase"))
+    equal(forged(env, q), 126)
+    equal(forged(env, q, answer=2), 126)
+    secret(env, "confirm", q["sha256"], "--stdin", stdin=PASS)
+    equal(forged(env, q, answer=2), 0, "confirmed")
+    within("hello", json.dumps(s.wait(rid, LONG)))
+    rid = ask(s, "exec", argv=[echo, "hello"])
+    again = question(env)
+    equal(forged(env, again), 126, "not for the session")
+    equal(approve(env, "deny", again["id"])[0], 0)
+    absent("hello", s.wait(rid, LONG)["result"]["content"][0]["text"])
+    s.close()
+
+
+@test("PEOPLE 4: what a person has refused is refused unasked for a minute, and after three refusals all of its name; the count is shown", 120)
+def refused():
+    s = kennel_run("    run %s\n    tool allow echo\n    tool ask line say\n" % words(TOY))
+    s.initialize()
+
+    def no(**arguments):
+        rid = ask(s, "line", **arguments)
+        q = question({})
+        equal(approve({}, "deny", q["id"])[0], 0)
+        equal(refusal(s.wait(rid, LONG)), "denied by a person")
+        return q["refusals"]
+
+    def unasked(**arguments):
+        r = s.wait(ask(s, "line", **arguments), LONG)
+        equal(refusal(r), "denied by a person")
+        within("is not asked again yet", r["result"]["content"][0]["text"])
+        equal(approve({}, "list", "--json")[1], "")
+    equal(no(a=1), 0)
+    unasked(a=1)
+    equal(no(a=2), 1)
+    rid = ask(s, "line", a=3)
+    q = question({})
+    within("(refused 2 times in the last 10 min)", approve({}, "list")[1])
+    equal(approve({}, "deny", q["id"])[0], 0)
+    s.wait(rid, LONG)
+    unasked(a=4)
+    rid = ask(s, "say", text="x")  # another tool is asked about
+    equal(approve({}, "allow", question({})["id"])[0], 0)
+    check(refusal(s.wait(rid, LONG)) is None)
+    s.close()
+
+
 @test("kennel approve watch asks for the passphrase on its own terminal, and goes on", 120)
 def on_screen():
     env = home()

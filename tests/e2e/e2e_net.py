@@ -299,6 +299,28 @@ def ask_no():
     recorded(verdict="deny", name="db.test.example", port=5004, reason="not approved")
 
 
+@test("net ask with passphrase: nothing is dialled for a yes without it; with it the connection goes, once", seconds=120)
+def ask_factor():
+    s = started(5004)
+    word = b"correct horse battery staple"
+    equal(run([KENNEL, "secret", "init", "--stdin"], stdin=word).returncode, 0)
+    try:
+        wait = asked("net ask db.test.example:5004 plain with passphrase", ["hold", "db.test.example", 5004, "x", 60])
+        q = pending()[0]
+        equal((q["kind"], q["factor"]), ("host", "passphrase"))
+        r = run([KENNEL, "approve", "allow", q["id"]])
+        equal(r.returncode, 64, "no terminal to type it on")
+        equal(s.accepted, 0)
+        equal(run([KENNEL, "secret", "confirm", q["sha256"], "--stdin"], stdin=word).returncode, 0)
+        answer(q, "allow")
+        check(wait()[0].startswith(HELLO))
+        equal(s.accepted, 1)
+    finally:
+        for pid, comm in descendants(os.getpid()).items():
+            if comm == "kennel-keeper":
+                os.kill(pid, signal.SIGTERM)
+
+
 @test("net ask outlives its connection: the client gives up, a person agrees, its next try goes; once is for a minute", seconds=90)
 def ask_late():
     s = started(5004)

@@ -14,6 +14,7 @@
 
 #include "shim/base/array.h"
 #include "supervisor/approve/approve.h"
+#include "supervisor/approve/refusals.h"
 
 static struct loop loop;
 static char said[1024];
@@ -140,9 +141,10 @@ session(void **state)
 	assert_int_equal(answer(a, 1, ANSWER_SESSION), 0);
 	assert_int_equal(ask(1, &a), 1);
 	assert_int_equal(ask(2, &a), 0);
-	/* a no is no rule: it may be asked again */
+	/* a no is for a minute, and for nothing else */
 	assert_int_equal(answer(a, 2, ANSWER_DENY), 0);
-	assert_int_equal(ask(2, &a), 0);
+	assert_int_equal(ask(2, &a), -EACCES);
+	assert_int_equal(ask(3, &a), 0);
 	queue_free(queue);
 }
 
@@ -248,6 +250,84 @@ full(void **state)
 	queue_free(queue);
 }
 
+static uint32_t
+refused(uint8_t digest, const char *subject, enum question_kind kind, int want)
+{
+	struct question_text text = {.kind = kind, .digest = {digest}, .server = "s"};
+	uint32_t number = 0;
+
+	snprintf(text.subject, sizeof(text.subject), "%s", subject);
+	assert_int_equal(question_ask(queue, &text, on_answer, NULL, &number), want);
+	return number;
+}
+
+/* PEOPLE 4: the same is refused unasked, and after three refusals all of its server and
+ * subject; another subject, another kind and a secret are asked about. */
+static void
+refusals(void **state)
+{
+	uint32_t n;
+
+	(void)state;
+	begin(60000);
+	n = refused(1, "push", QUESTION_TOOL, 0);
+	assert_int_equal(queue_next(queue, n - 1)->refused, 0);
+	assert_int_equal(answer(n, 1, ANSWER_DENY), 0);
+	refused(1, "push", QUESTION_TOOL, -EACCES);
+	n = refused(2, "push", QUESTION_TOOL, 0);
+	assert_int_equal(queue_next(queue, n - 1)->refused, 1);
+	assert_int_equal(answer(n, 2, ANSWER_ONCE), 0); /* a yes is no refusal */
+	n = refused(2, "push", QUESTION_TOOL, 0);
+	assert_int_equal(answer(n, 2, ANSWER_DENY), 0);
+	n = refused(3, "push", QUESTION_TOOL, 0);
+	assert_int_equal(queue_next(queue, n - 1)->refused, 2);
+	assert_int_equal(answer(n, 3, ANSWER_DENY), 0);
+	refused(4, "push", QUESTION_TOOL, -EACCES);
+	n = refused(5, "pull", QUESTION_TOOL, 0);
+	assert_int_equal(answer(n, 5, ANSWER_ONCE), 0);
+	n = refused(6, "push", QUESTION_RESOURCE, 0);
+	assert_int_equal(answer(n, 6, ANSWER_DENY), 0);
+	n = refused(7, "push", QUESTION_SECRET, 0); /* its path is closed elsewhere */
+	assert_int_equal(answer(n, 7, ANSWER_DENY), 0);
+	n = refused(7, "push", QUESTION_SECRET, 0);
+	assert_int_equal(answer(n, 7, ANSWER_DENY), 0);
+	queue_free(queue);
+}
+
+/* The times: 60 s for a digest, 10 min for a subject, counted from the third refusal. */
+static void
+refusal_times(void **state)
+{
+	static struct refusals r;
+	const uint64_t s = 1000 * LOOP_MS, t0 = 5000 * s;
+	struct question_text q = {.kind = QUESTION_NET, .digest = {1}, .subject = "h:1"};
+
+	(void)state;
+	refusals_note(&r, &q, t0);
+	assert_true(refusals_cover(&r, &q, t0 + 60 * s - 1));
+	assert_false(refusals_cover(&r, &q, t0 + 60 * s));
+	refusals_note(&r, &q, t0 + 300 * s);
+	assert_int_equal(refusals_count(&r, &q, t0 + 599 * s), 2);
+	assert_int_equal(refusals_count(&r, &q, t0 + 600 * s), 1);
+	q.digest[0] = 2;
+	assert_false(refusals_cover(&r, &q, t0 + 301 * s));
+	refusals_note(&r, &q, t0 + 599 * s);
+	q.digest[0] = 3;
+	assert_true(refusals_cover(&r, &q, t0 + 1199 * s - 1));
+	assert_false(refusals_cover(&r, &q, t0 + 1199 * s));
+	refusals_note(&r, &q, t0 + 2000 * s); /* the two before are too old */
+	q.digest[0] = 4;
+	assert_false(refusals_cover(&r, &q, t0 + 2000 * s));
+	for (uint8_t i = 0; i < REFUSALS_KEPT; i++) { /* the oldest makes room */
+		q.digest[0] = i;
+		snprintf(q.subject, sizeof(q.subject), "other%d", i);
+		refusals_note(&r, &q, t0 + (3000 + i) * s);
+	}
+	assert_int_equal(refusals_count(&r, &q, t0 + 3064 * s), 1);
+	snprintf(q.subject, sizeof(q.subject), "h:1");
+	assert_int_equal(refusals_count(&r, &q, t0 + 2001 * s), 0);
+}
+
 /* C5: what is asked about each time is never agreed to for the session. */
 static void
 once_only(void **state)
@@ -300,7 +380,7 @@ factors(void **state)
 		int given, is;
 	} rows[] = {
 	    {0, -ENOKEY}, {-ENOENT, -ENOKEY}, {-ETIMEDOUT, -EAGAIN}, {2, -ENOKEY}};
-	uint32_t n;
+	uint32_t n, k;
 
 	(void)state;
 	begin(60000);
@@ -317,10 +397,10 @@ factors(void **state)
 	assert_int_equal(answer(n, 7, ANSWER_SESSION), 0);
 	ask_with(QUESTION_PASSPHRASE, &n); /* the session did not count */
 	given = 0;
+	ask_with(QUESTION_KEY, &k);
 	assert_int_equal(answer(n, 7, ANSWER_DENY), 0);
-	ask_with(QUESTION_KEY, &n);
 	given = 1;
-	assert_int_equal(answer(n, 7, ANSWER_ONCE), -ENOKEY); /* the keeper knows none */
+	assert_int_equal(answer(k, 7, ANSWER_ONCE), -ENOKEY); /* the keeper knows none */
 	queue_free(queue);
 	assert_string_equal(said, "q1:once:42 q2:deny:42 ");
 }
@@ -339,6 +419,8 @@ main(void)
 	    cmocka_unit_test(extended),
 	    cmocka_unit_test(full),
 	    cmocka_unit_test(once_only),
+	    cmocka_unit_test(refusals),
+	    cmocka_unit_test(refusal_times),
 	    cmocka_unit_test(factors),
 	};
 
