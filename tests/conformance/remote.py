@@ -5,13 +5,14 @@ twice, directly and behind `kennel run` of a policy with `remote`; every check m
     suite -- HTTP --> supergateway -- stdio --> fixture
     suite -- HTTP --> supergateway -- stdio --> kennel run, kennel-remote -- HTTP --> supergateway -- stdio --> fixture
 
-    tests/conformance/remote.py [VERSION...]     default: the versions with sessions
+2026-07-28 has no sessions, so supergateway starts its command for each request: kennel and then the far fixture, where the
+suite waits 500 ms for the first event (server-stateless: no-log-without-loglevel, no-independent-requests-on-stream).  The
+fixture alone fails the same checks if its start takes 450 ms more.  So the far side of that version is far.mjs, whose
+processes are started before; the start of kennel remains, which a busy machine can still stretch beyond 500 ms.
+
+    tests/conformance/remote.py [VERSION...]     default: every one that the suite knows
 """
-import os
-import shutil
-import subprocess
 import sys
-import tempfile
 
 import run
 
@@ -29,42 +30,22 @@ server fixture {
 """
 
 
-def main():
-    versions = sys.argv[1:] or ["2025-03-26", "2025-06-18", "2025-11-25"]
-    why = run.install()
-    if why is not None:
-        print("ok - conformance of remote servers # SKIP " + why)
-        return 0
-    place = tempfile.mkdtemp(prefix="kennel-conformance.")
-    env = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": place, "LANG": "C.UTF-8",
-           "KENNEL_HOME": place + "/home"}
+class Far(run.Gateway):
+    def argv(self, command):
+        return [run.NODE, run.HERE + "/far.mjs", command, str(self.port)]
+
+
+def body(place):
     bare = "%s %s" % (run.NODE, run.FIXTURE)
-    differ = 0
-    try:
-        for version in versions:
-            far = run.Gateway(bare, env)
-            policy = "%s/fixture-%s.kennel" % (place, version)
-            with open(policy, "w") as f:
-                f.write(POLICY % far.port)
-            # sealed: the suite gives a call 600 ms, and a text is compiled at each start
-            subprocess.run([run.KENNEL, "policy", "compile", policy, "-o", policy + ".sealed"], env=env, check=True)
-            verdicts = []
-            try:
-                for name, command in (("bare", bare), ("remote", "%s run fixture --policy %s.sealed" % (run.KENNEL, policy))):
-                    out = "%s/%s-%s" % (place, version, name)
-                    os.mkdir(out)
-                    verdicts.append(run.judge(command, env, version, out))
-            finally:
-                far.close()
-            differ += run.compare(version, *verdicts)
-    finally:
-        if os.environ.get("KEEP"):
-            print("# kept: " + place)
-        else:
-            shutil.rmtree(place, ignore_errors=True)
-    print("%d differ" % differ)
-    return 1 if differ else 0
+    for version in sys.argv[1:] or run.VERSIONS:
+        far = Far(run.FIXTURE, place.env) if version == "2026-07-28" else run.Gateway(bare, place.env)
+        try:
+            policy = place.seal("fixture-" + version, POLICY % far.port)
+            place.differ += run.compare(version, *place.judge(
+                version, bare=bare, remote="%s run fixture --policy %s" % (run.KENNEL, policy)))
+        finally:
+            far.close()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run.compared("conformance of remote servers", body))

@@ -80,15 +80,61 @@ def free_port():
         return s.getsockname()[1]
 
 
+class Place:
+    """A directory for one comparison, and the environment of what it starts.  At the end, what differs is printed,
+    and the directory is removed, unless KEEP is set."""
+
+    def __enter__(self):
+        self.differ = 0
+        self.path = tempfile.mkdtemp(prefix="kennel-conformance.")
+        self.env = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": self.path, "LANG": "C.UTF-8",
+                    "KENNEL_HOME": self.path + "/home"}
+        return self
+
+    def __exit__(self, *failed):
+        if os.environ.get("KEEP"):
+            print("# kept: " + self.path)
+        else:
+            shutil.rmtree(self.path, ignore_errors=True)
+        if failed[0] is None:
+            print("%d differ" % self.differ)
+
+    def judge(self, version, **commands):
+        """The verdicts of the suite on each of these commands, by its name."""
+        verdicts = []
+        for name, command in commands.items():
+            out = "%s/%s-%s" % (self.path, version, name)
+            os.mkdir(out)
+            verdicts.append(judge(command, self.env, version, out))
+        return verdicts
+
+    def seal(self, name, text):
+        """A policy, compiled: the suite gives a call 600 ms, and a text is compiled at each start."""
+        policy = "%s/%s.kennel" % (self.path, name)
+        with open(policy, "w") as f:
+            f.write(text)
+        subprocess.run([KENNEL, "policy", "compile", policy, "-o", policy + ".sealed"], env=self.env, check=True)
+        return policy + ".sealed"
+
+
+def compared(what, body):
+    """Runs body with a place of its own, where everything is installed: the exit status."""
+    why = install()
+    if why is not None:
+        print("ok - %s # SKIP %s" % (what, why))
+        return 0
+    with Place() as place:
+        body(place)
+    return 1 if place.differ else 0
+
+
 class Gateway:
     """HTTP in front of a stdio server; a group of its own, ended as one."""
 
     def __init__(self, command, env):
         self.port = free_port()
         self.p = subprocess.Popen(
-            [NODE, GATEWAY, "--stdio", command, "--outputTransport", "streamableHttp", "--stateful",
-             "--logLevel", "none", "--port", str(self.port)],
-            env=env, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.argv(command), env=env, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         until = time.time() + 20
         while time.time() < until:
             with socket.socket() as s:
@@ -96,7 +142,11 @@ class Gateway:
                     return
             time.sleep(0.1)
         self.close()
-        raise RuntimeError("supergateway does not listen")
+        raise RuntimeError("%s does not listen" % self.argv(command))
+
+    def argv(self, command):
+        return [NODE, GATEWAY, "--stdio", command, "--outputTransport", "streamableHttp", "--stateful",
+                "--logLevel", "none", "--port", str(self.port)]
 
     def close(self):
         for sig in (signal.SIGTERM, signal.SIGKILL):
@@ -176,43 +226,20 @@ def compare(version, bare, kennel, better=False):
     return differ
 
 
-def main():
-    versions = sys.argv[1:] or VERSIONS
-    why = install()
-    if why is not None:
-        print("ok - conformance # SKIP " + why)
-        return 0
-    place = tempfile.mkdtemp(prefix="kennel-conformance.")
-    env = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": place, "LANG": "C.UTF-8",
-           "KENNEL_HOME": place + "/home"}
-    policy = place + "/fixture.kennel"
+def body(place):
+    policy = place.path + "/fixture.kennel"
     with open(policy, "w") as f:
         f.write(POLICY % (NODE, FIXTURE, PLACE))
-    bare = "%s %s" % (NODE, FIXTURE)
-    behind = "%s run fixture --policy %s" % (KENNEL, policy)
-    differ = 0
-    try:
-        for version in versions:
-            verdicts = []
-            for name, command in (("bare", bare), ("kennel", behind)):
-                out = "%s/%s-%s" % (place, version, name)
-                os.mkdir(out)
-                verdicts.append(judge(command, env, version, out))
-            differ += compare(version, *verdicts)
-        r = subprocess.run([sys.executable, HERE + "/clients.py", place], env=env)
-        differ += r.returncode != 0
-        r = subprocess.run([KENNEL, "audit", "verify"], env=env, capture_output=True, text=True)
-        print("%s - the log of all that is whole: %s" % (
-            "ok" if r.returncode == 0 else "not ok", r.stdout.strip().splitlines()[-1:]))
-        differ += r.returncode != 0
-    finally:
-        if os.environ.get("KEEP"):
-            print("# kept: " + place)
-        else:
-            shutil.rmtree(place, ignore_errors=True)
-    print("%d differ" % differ)
-    return 1 if differ else 0
+    for version in sys.argv[1:] or VERSIONS:
+        place.differ += compare(version, *place.judge(
+            version, bare="%s %s" % (NODE, FIXTURE), kennel="%s run fixture --policy %s" % (KENNEL, policy)))
+    r = subprocess.run([sys.executable, HERE + "/clients.py", place.path], env=place.env)
+    place.differ += r.returncode != 0
+    r = subprocess.run([KENNEL, "audit", "verify"], env=place.env, capture_output=True, text=True)
+    print("%s - the log of all that is whole: %s" % (
+        "ok" if r.returncode == 0 else "not ok", r.stdout.strip().splitlines()[-1:]))
+    place.differ += r.returncode != 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(compared("conformance", body))

@@ -12,10 +12,7 @@ lacks, never worse; a step of a client differs only as `plain` says.
 """
 import json
 import os
-import shutil
-import subprocess
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -71,44 +68,18 @@ def plain(result):
     return result
 
 
-def main():
-    versions = sys.argv[1:] or run.FROZEN
-    why = run.install()
-    if why is not None:
-        print("ok - conformance of serve # SKIP " + why)
-        return 0
-    place = tempfile.mkdtemp(prefix="kennel-conformance.")
-    env = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": place, "LANG": "C.UTF-8",
-           "KENNEL_HOME": place + "/home"}
+def body(place):
     bare = "%s %s" % (run.NODE, run.FIXTURE)
 
     def behind(version):
-        policy = "%s/three-%s.kennel" % (place, version)
-        with open(policy, "w") as f:
-            f.write("\n".join(server(n, version) for n in ("fixture", "other", "third")))
-        # sealed: the suite gives a call 600 ms, and a text is compiled at each start
-        subprocess.run([run.KENNEL, "policy", "compile", policy, "-o", policy + ".sealed"], env=env, check=True)
-        return "python3 %s/names.py fixture %s serve --policy %s.sealed --expose fixture.*" % (run.HERE, run.KENNEL, policy)
-    differ = 0
-    try:
-        for version in versions:
-            verdicts = []
-            for name, command in (("bare", bare), ("serve", behind(version))):
-                out = "%s/%s-%s" % (place, version, name)
-                os.mkdir(out)
-                verdicts.append(run.judge(command, env, version, out))
-            differ += run.compare(version, *verdicts, better=True)
-        differ += clients(bare, behind)
-        differ += inspector.compare(bare, behind, env, plain)
-        differ += inspector.portable("%s serve" % run.KENNEL, env)
-    finally:
-        if os.environ.get("KEEP"):
-            print("# kept: " + place)
-        else:
-            shutil.rmtree(place, ignore_errors=True)
-    print("%d differ" % differ)
-    return 1 if differ else 0
+        policy = place.seal("three-" + version, "\n".join(server(n, version) for n in ("fixture", "other", "third")))
+        return "python3 %s/names.py fixture %s serve --policy %s --expose fixture.*" % (run.HERE, run.KENNEL, policy)
+    for version in sys.argv[1:] or run.FROZEN:
+        place.differ += run.compare(version, *place.judge(version, bare=bare, serve=behind(version)), better=True)
+    place.differ += clients(bare, behind)
+    place.differ += inspector.compare(bare, behind, place.env, plain)
+    place.differ += inspector.portable("%s serve" % run.KENNEL, place.env)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run.compared("conformance of serve", body))
