@@ -1,4 +1,5 @@
-"""A server at a URL: what a call costs beside the same request without kennel, and a large answer beside curl."""
+"""A server at a URL: what a call costs without kennel and with it, from a bare client and from that of the SDK, and a
+large answer beside curl."""
 import http.client
 import json
 import os
@@ -47,13 +48,21 @@ class Direct:
         return r
 
 
-def behind(mcp):
+def sealed(mcp):
     p = kit.policy("%s    remote %s to loopback\n    tool allow *\n    limit output 16M\n" % (
         "    user nobody\n" if os.geteuid() == 0 else "", mcp.url), "far")
     kit.run([kit.KENNEL, "policy", "compile", p, "-o", p + ".sealed"])
-    s = kit.Mcp([kit.KENNEL, "run", "far", "--policy", p + ".sealed"])
-    s.initialize()
-    return s
+    return [kit.KENNEL, "run", "far", "--policy", p + ".sealed"]
+
+
+def sdk(command, n):
+    """The official client (TypeScript), with each call's time taken inside of it."""
+    plan = kit.TMP + "/plan.json"
+    with open(plan, "w") as f:
+        json.dump({"steps": [{"do": "time", "name": "echo", "arguments": {"text": "x"}, "n": n}]}, f)
+    r = kit.run([kit.NODE, kit.STAGE + "/client.mjs", plan] + command, timeout=300)
+    kit.check(r.returncode == 0, r.stderr[-800:])
+    return json.loads(r.stdout)["results"][0]["result"]
 
 
 def calls(n, call):
@@ -67,14 +76,18 @@ def calls(n, call):
     return took
 
 
-def latency_rows(mcp, s, n):
+def latency_rows(mcp, s, command, n):
     d = Direct(mcp)
-    times = {"direct": calls(n, lambda: d.post(message(1, "echo", text="x"))),
-             "kennel": calls(n, lambda: s.text("echo", text="x"))}
-    base = statistics.median(times["direct"])
-    print("## A call of a server at a URL\n\n| what | median | p99 | added to direct |\n| --- | --- | --- | --- |")
-    for what, xs in times.items():
-        print("| %s | %.1f µs | %.1f µs | %.1f µs |" % (what, statistics.median(xs), p99(xs), statistics.median(xs) - base))
+    ways = {"bare client": (calls(n, lambda: d.post(message(1, "echo", text="x"))), calls(n, lambda: s.text("echo", text="x")))}
+    if os.path.exists(kit.NODE):
+        ways["client of the SDK"] = (sdk([mcp.url], n), sdk(command, n))
+    else:
+        print("skipped: the client of the SDK: node is not here", file=sys.stderr)
+    print("## A call of a server at a URL\n\n| client | directly, median | p99 | with kennel, median | p99 | added |\n"
+          "| --- | --- | --- | --- | --- | --- |")
+    for what, (direct, kennel) in ways.items():
+        a, b = statistics.median(direct), statistics.median(kennel)
+        print("| %s | %.1f µs | %.1f µs | %.1f µs | %.1f µs | %.1f µs |" % (what, a, p99(direct), b, p99(kennel), b - a))
     print()
     return d.headers["Mcp-Session-Id"]
 
@@ -101,7 +114,9 @@ def throughput_rows(mcp, s, session, n):
 
 def rows(quick):
     mcp = Far()
-    s = behind(mcp)
-    session = latency_rows(mcp, s, 200 if quick else 2000)
+    command = sealed(mcp)
+    s = kit.Mcp(command)
+    s.initialize()
+    session = latency_rows(mcp, s, command, 200 if quick else 2000)
     throughput_rows(mcp, s, session, 5 if quick else 20)
     s.close()

@@ -55,6 +55,16 @@ const verbs = {
 		timeout: 20000,
 		onprogress: s.progress ? (p) => seen.progress.push(p.progress) : undefined,
 	}),
+	time: async (s) => { // microseconds of each of n calls, after a tenth more
+		const took = [];
+		for (let k = -Math.floor(s.n / 10); k < s.n; k++) {
+			const t0 = process.hrtime.bigint();
+			await client.callTool({ name: s.name, arguments: s.arguments ?? {} });
+			if (k >= 0)
+				took.push(Number(process.hrtime.bigint() - t0) / 1000);
+		}
+		return took;
+	},
 	read: (s) => client.readResource({ uri: s.uri }),
 	prompt: (s) => client.getPrompt({ name: s.name, arguments: s.arguments ?? {} }),
 	subscribe: (s) => client.subscribeResource({ uri: s.uri }),
