@@ -553,6 +553,7 @@ KENNEL = \
 	supervisor/doctor/doctor_audit.o \
 	supervisor/doctor/doctor_network.o \
 	supervisor/doctor/doctor_policies.o \
+	supervisor/doctor/doctor_userns.o \
 	supervisor/draft/command.o \
 	supervisor/draft/draft.o \
 	supervisor/draft/npm_package.o \
@@ -1971,6 +1972,8 @@ install: all
 	install -m 755 $(BIN)/kennel $(DESTDIR)$(PREFIX)/bin/kennel
 	install -m 755 $(HELPERS:%=$(LIBEXEC)/%) $(DESTDIR)$(PREFIX)/libexec/kennel
 	install -D -m 644 -t $(SHARE)/kennel/presets $(wildcard policy/presets/*.kennel)
+	install -D -m 644 docs/debian/apparmor/kennel $(SHARE)/kennel/apparmor/kennel
+	sed -i 's|@PREFIX@|$(PREFIX)|' $(SHARE)/kennel/apparmor/kennel
 	$(foreach m,$(MANPAGES),install -D -m 644 -t $(call MANDIR,$m) $m;)
 	install -D -m 644 $(COMPLETIONS)/kennel.bash $(BASHDIR)/kennel
 	install -D -m 644 $(COMPLETIONS)/_kennel $(ZSHDIR)/_kennel
@@ -1983,9 +1986,11 @@ uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/kennel \
 	    $(HELPERS:%=$(DESTDIR)$(PREFIX)/libexec/kennel/%) \
 	    $(patsubst policy/presets/%,$(SHARE)/kennel/presets/%,$(wildcard policy/presets/*.kennel)) \
+	    $(SHARE)/kennel/apparmor/kennel \
 	    $(foreach m,$(MANPAGES),$(call MANDIR,$m)/$(notdir $m)) \
 	    $(BASHDIR)/kennel $(ZSHDIR)/_kennel $(FISHDIR)/kennel.fish
-	for d in $(DESTDIR)$(PREFIX)/libexec/kennel $(SHARE)/kennel/presets $(SHARE)/kennel; do \
+	for d in $(DESTDIR)$(PREFIX)/libexec/kennel $(SHARE)/kennel/presets \
+	    $(SHARE)/kennel/apparmor $(SHARE)/kennel; do \
 	    [ ! -d "$$d" ] || rmdir --ignore-fail-on-non-empty "$$d"; done
 	$(if $(DESTDIR),cd $(DESTDIR) && for d in bin libexec share/kennel \
 	    $(sort $(foreach m,$(MANPAGES),$(patsubst $(DESTDIR)$(PREFIX)/%,%,$(call MANDIR,$m)))) \

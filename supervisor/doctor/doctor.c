@@ -69,21 +69,6 @@ in_child(int (*body)(void))
 	return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
 }
 
-/* Reads a number from a file of /proc/sys, or returns -1. */
-static long
-sysctl(const char *path)
-{
-	char text[32] = "";
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n;
-
-	if (fd < 0)
-		return -1;
-	n = read(fd, text, sizeof(text) - 1);
-	fd_close(&fd);
-	return n > 0 ? strtol(text, NULL, 10) : -1;
-}
-
 static void
 verdict(struct finding *f, int error, const char *fix)
 {
@@ -122,20 +107,6 @@ child_mount(void)
 	return syscall(SYS_fsopen, "tmpfs", 1) < 0 ? errno : 0;
 }
 
-/* The three settings with which distributions restrict user namespaces. */
-static const char *
-userns_fix(void)
-{
-	if (sysctl("/proc/sys/user/max_user_namespaces") == 0)
-		return "sysctl -w user.max_user_namespaces=15000";
-	if (sysctl("/proc/sys/kernel/unprivileged_userns_clone") == 0)
-		return "sysctl -w kernel.unprivileged_userns_clone=1";
-	if (sysctl("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == 1)
-		return "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or an "
-		       "AppArmor profile with \"userns,\" for kennel-leash";
-	return "allow user namespaces (a container's seccomp profile may forbid them)";
-}
-
 static void
 probe_userns(struct finding *f)
 {
@@ -144,7 +115,9 @@ probe_userns(struct finding *f)
 	/* AppArmor lets the process make the namespace but removes its capabilities */
 	if (error == 0)
 		error = in_child(child_mount);
-	verdict(f, error, userns_fix());
+	verdict(f, error, "");
+	if (error != 0)
+		doctor_userns_fix(f->fix, sizeof(f->fix));
 }
 
 static int
@@ -240,7 +213,7 @@ child_ptrace(void)
 static void
 probe_ptrace(struct finding *f)
 {
-	long scope = sysctl("/proc/sys/kernel/yama/ptrace_scope");
+	long scope = doctor_sysctl("/proc/sys/kernel/yama/ptrace_scope");
 
 	verdict(f, in_child(child_ptrace),
 	    scope >= 2 ? "sysctl -w kernel.yama.ptrace_scope=1 (3 needs a reboot)"

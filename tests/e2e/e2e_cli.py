@@ -35,6 +35,8 @@ def doctor_bad():
     r = unconfined(["unshare", "-Ur", "sh", "-c", cmd], env={"KENNEL_HOME": "/nonexistent/kennel"})
     equal(r.returncode, 1, (r.stdout + r.stderr).decode(errors="replace")[-800:])
     within(b"user namespace", r.stdout.lower().replace(b"_", b" ") + r.stderr.lower())
+    within("fix: sysctl -w user.max_user_namespaces=15000; to keep it, write it to /etc/sysctl.d/60-kennel.conf",
+           r.stdout.decode(), "the setting, and where it stays")
 
 
 @test("K-07 K-08 policy check, compile, show")
