@@ -519,6 +519,7 @@ KENNEL = \
 	supervisor/audit/log/sqlite_noload.o \
 	supervisor/audit/write_test.o \
 	supervisor/base/backoff.o \
+	supervisor/base/other_verb.o \
 	supervisor/base/pager.o \
 	shim/host/install_path.o \
 	supervisor/base/paths.o \
@@ -556,6 +557,7 @@ KENNEL = \
 	supervisor/doctor/doctor_userns.o \
 	supervisor/draft/command.o \
 	supervisor/draft/draft.o \
+	supervisor/draft/npm_lock.o \
 	supervisor/draft/npm_package.o \
 	supervisor/draft/options.o \
 	supervisor/draft/package_files.o \
@@ -574,6 +576,15 @@ KENNEL = \
 	supervisor/import/verb_import.o \
 	supervisor/import/write.o \
 	supervisor/import/yaml_file.o \
+	supervisor/install/file_tree.o \
+	supervisor/install/installer.o \
+	supervisor/install/npm.o \
+	supervisor/install/npm_settings.o \
+	supervisor/install/package.o \
+	supervisor/install/python.o \
+	supervisor/install/signatures.o \
+	supervisor/install/store.o \
+	supervisor/install/verb_install.o \
 	supervisor/launch/changed_source.o \
 	supervisor/help/command.o \
 	supervisor/help/complete.o \
@@ -1025,6 +1036,15 @@ UNIT_learn = \
 	tests/fuzz/fuzz_learn.o
 UNIT_backoff	= $(BASE_SMALL) supervisor/base/backoff.o
 UNIT_item_index	= supervisor/serve/item_index.o
+UNIT_install = \
+	$(MERKLE) $(BASE) \
+	policy/lang/host.o \
+	policy/lang/remote_url.o \
+	supervisor/draft/npm_lock.o \
+	supervisor/install/file_tree.o \
+	supervisor/install/npm_settings.o \
+	supervisor/json/digest.o \
+	tests/fuzz/fuzz_npm.o
 UNIT_starter	= supervisor/launch/starter.o $(BASE) shim/base/close_others.o
 UNIT_startable	= supervisor/serve/launcher/startable.o $(UNIT_registry)
 UNIT_parked	= supervisor/serve/parked.o $(UNIT_frame)
@@ -1377,6 +1397,7 @@ UNITS = \
 	health \
 	hub_wire \
 	indirect_requests \
+	install \
 	item_index \
 	json \
 	json_canonical \
@@ -1734,6 +1755,7 @@ FUZZ_subid = \
 	shim/host/passwd_line.o \
 	shim/host/subid.o
 FUZZ_mountinfo	= leash/cell/mountinfo.o
+FUZZ_npm	= $(filter-out tests/%,$(UNIT_install))
 FUZZ_log	= $(filter-out supervisor/audit/verify/main.o supervisor/audit/verify/check_proof.o \
 	   supervisor/audit/log/sqlite_noload.o,$(VERIFY))
 FUZZ_dns	= leash/egress/dns.o
@@ -1774,6 +1796,7 @@ FUZZ = \
 	manifest \
 	manifest_change \
 	mountinfo \
+	npm \
 	nsswitch \
 	parse \
 	pins \

@@ -27,6 +27,8 @@ int init_main(int argc, char **argv);
 int import_main(int argc, char **argv);
 /* supervisor/learn */
 int learn_main(int argc, char **argv);
+/* supervisor/install */
+int install_main(int argc, char **argv);
 /* supervisor/servers: kennel list, and verbs of kennel server */
 int servers_list_main(int argc, char **argv);
 int server_list_main(int argc, char **argv);

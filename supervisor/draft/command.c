@@ -31,8 +31,6 @@ bad(const char *what, const char *why)
 
 /* ---- runners: programs that fetch and start a package ---------------------- */
 
-enum runner_kind { RUNNER_NPM, RUNNER_PYTHON, RUNNER_CONTAINER };
-
 static const struct runner {
 	const char *name;
 	enum runner_kind kind;
@@ -86,6 +84,15 @@ package_word(const struct runner *r, char *const *argv, int argc)
 	return i < argc ? i : -1;
 }
 
+enum runner_kind
+draft_runner(int argc, char *const *argv, int *ret_package)
+{
+	const struct runner *r = runner_of(argv[0]);
+
+	*ret_package = r == NULL ? -1 : package_word(r, argv, argc);
+	return r == NULL ? RUNNER_NONE : r->kind;
+}
+
 /* Where a server's own package is installed; other programs do not look there. */
 static void
 install_dir(char out[PATH_MAX], const char *name)
@@ -96,26 +103,16 @@ install_dir(char out[PATH_MAX], const char *name)
 }
 
 static int
-tell_install(const struct draft *d, const char *dir, const char *package,
-    const char *version, char *const *rest)
+tell_install(const struct draft *d, int argc, char *const *argv)
 {
-	bool known = version[0] != '\0';
-
-	printf("npx fetches and runs the newest version.  Install one version and review "
-	       "it:\n\n");
-	if (!known)
-		printf("    npm view %s version      # the newest VERSION\n", package);
-	printf("    npm install --global --prefix");
-	draft_shell_word(stdout, dir);
-	printf(" --ignore-scripts %s@%s\n\n", package, known ? version : "VERSION");
-	printf("Then:\n\n    kennel init %s", d->name);
+	printf("%s fetches and runs a package.  Install one version, in a sandbox, and "
+	       "draft its policy:\n\n    kennel install %s",
+	    base_name(argv[0]), d->name);
 	draft_options(d, stdout);
-	printf(" -- npx %s%s%s", package, known ? "@" : "", version);
-	for (; *rest != NULL; rest++)
-		draft_shell_word(stdout, *rest);
-	printf("\n\n--ignore-scripts runs no code of the package while it is installed.  "
-	       "If a native\nadd-on of it is missing then, `npm rebuild` runs those "
-	       "scripts.\n");
+	printf(" --");
+	for (int i = 0; i < argc; i++)
+		draft_shell_word(stdout, argv[i]);
+	printf("\n");
 	return EXIT_MISSING;
 }
 
@@ -157,9 +154,8 @@ absolute(const char *word, char out[PATH_MAX])
 	return nameable(named, out);
 }
 
-/* Finds the program in PATH, as the user's shell would. */
-static int
-find_program(const char *word, char out[PATH_MAX])
+int
+draft_program(const char *word, char out[PATH_MAX])
 {
 	const char *path = getenv("PATH"), *end;
 	char candidate[PATH_MAX];
@@ -194,7 +190,7 @@ take_runtime(struct draft *d)
 	if (d->argc + line.n > DRAFT_ARGS_MAX)
 		return bad(d->program, "too many arguments");
 	memcpy(d->script, real, sizeof(d->script));
-	r = find_program(line.word[0], d->program);
+	r = draft_program(line.word[0], d->program);
 	if (r < 0)
 		return bad(d->script, "its interpreter was not found in PATH");
 	memmove(d->argv + 1 + line.n, d->argv + 1,
@@ -318,7 +314,7 @@ take_paths(struct draft *d)
 static int
 take_command(struct draft *d, int argc, char *const *argv)
 {
-	int r = find_program(argv[0], d->program);
+	int r = draft_program(argv[0], d->program);
 
 	if (r < 0)
 		return bad(argv[0], r == -ENOENT ? "program not found" : strerror(-r));
@@ -357,7 +353,7 @@ take_package(struct draft *d, const struct runner *r, int argc, char *const *arg
 	(void)snprintf(
 	    root, sizeof(root), "%s/lib/node_modules/%s", dir, name); /* fits */
 	if (package_read(root, &d->package) < 0 || d->package.program[0] == '\0')
-		return tell_install(d, dir, name, version, argv + at + 1);
+		return tell_install(d, argc, argv);
 	if (version[0] != '\0' && strcmp(version, d->package.version) != 0)
 		return bad(name, "another version is installed");
 	memcpy(program, d->package.program, sizeof(program));
@@ -367,26 +363,6 @@ take_package(struct draft *d, const struct runner *r, int argc, char *const *arg
 	for (int i = at + 1; i < argc; i++)
 		direct[n++] = argv[i];
 	return take_command(d, n, direct);
-}
-
-static int
-refuse_python(const struct draft *d, const char *runner)
-{
-	char *options = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&options, &len);
-
-	if (out == NULL)
-		return bad(runner, strerror(ENOMEM));
-	draft_options(d, out);
-	if (fclose(out) == 0)
-		log_error(
-		    "%s fetches what it runs.  Install one version: python3 -m venv "
-		    "DIR; DIR/bin/pip install PACKAGE==VERSION; then: kennel init "
-		    "%s%s -- DIR/bin/PROGRAM",
-		    runner, d->name, options);
-	free(options);
-	return EXIT_INPUT;
 }
 
 int
@@ -401,7 +377,7 @@ draft_take(struct draft *d, int argc, char *const *argv)
 	if (r->kind == RUNNER_CONTAINER)
 		return bad(argv[0], "a container needs its own daemon; install the "
 				    "server without it and name its program");
-	return refuse_python(d, argv[0]);
+	return tell_install(d, argc, argv);
 }
 
 /* ---- variables ------------------------------------------------------------- */

@@ -69,6 +69,14 @@ int draft_option(struct draft *, char **argv);
 /* The file to write: this one, or the one where `kennel run` looks for the policy of this
  * server, whose directory is made. 0, or an exit status; the reason is printed. */
 int draft_place(const char *file, const char *name, char path[PATH_MAX]);
+/* Programs that fetch a package and start it: npx, uvx, docker, ... */
+enum runner_kind { RUNNER_NONE, RUNNER_NPM, RUNNER_PYTHON, RUNNER_CONTAINER };
+/* The kind of this command, and the index of the argument that names the package; -1: it
+ * has none that is understood. */
+enum runner_kind draft_runner(int argc, char *const *argv, int *ret_package);
+/* Finds a program in PATH, as the user's shell would, in a form that a policy accepts.
+ * 0; -ENOENT; -errno. */
+int draft_program(const char *word, char ret[PATH_MAX]);
 
 /* Reads the command. 0, or an exit status; the reason is printed. */
 int draft_take(struct draft *, int argc, char *const *argv);

@@ -1,6 +1,6 @@
 /*
- * Reads package.json with jansson; no other file includes it. Its contents are
- * untrusted: only short plain texts and paths below the package are used.
+ * Reads package.json with jansson. Its contents are untrusted: only short plain texts
+ * and paths below the package are used.
  */
 #include "supervisor/draft/npm_package.h"
 

@@ -28,6 +28,8 @@ static const struct help_option options[] = {
     {"--net", NULL, "let it connect to the public hosts that it asks for"},
     {"--from-log", NULL, "print lines for what the log shows as refused"},
     {"--stdio", NULL, "the agent on standard input and output calls its tools"},
+    {"--scripts", NULL, "run the install scripts of packages, without a network"},
+    {"--to", "SCOPE", "the registry's address: private, loopback or an address block"},
     {"--write", NULL, "change the files; without it, only a table is printed"},
     {"--dry-run", NULL, "change nothing"},
     {"--undo", NULL, "restore the files that --write has changed"},
@@ -71,11 +73,28 @@ static const struct help_verb verbs[] = {
 	    "server asks for is seen. The draft grants what it used; what it asked for "
 	    "in\n"
 	    "vain is in comments. Without --net it reaches no host."},
+    {"install", "Start",
+	"NAME [--scripts] [--to SCOPE] [--work DIR] [--env VARIABLE[=VALUE]]... "
+	"[--secret "
+	"VARIABLE]... [--vault VARIABLE=PATH]... [--no-start] [-o OUT] -- COMMAND "
+	"[ARG...]",
+	"install a server's package in a sandbox, and draft its policy",
+	"--scripts --to --work --env --secret --vault --no-start -o",
+	"kennel install files -- npx -y @modelcontextprotocol/server-filesystem ~/notes",
+	"-",
+	.more =
+	    "COMMAND is `npx PACKAGE@VERSION`, as in an agent's configuration, or the\n"
+	    "directory of a package. npm runs in a sandbox that reaches the registry "
+	    "only,\n"
+	    "has no secret, and runs no script of a package. The files are kept in a "
+	    "store\n"
+	    "that no server may write, and the policy starts the server from there. For\n"
+	    "`uvx PACKAGE`, the commands that make a virtual environment are printed."},
     {"import", "Start",
 	"[--write | --undo | --forget] [--client NAME] [--project DIR] [--no-start] "
-	"[--key-file FILE | --stdin] [SERVER...]",
+	"[--to SCOPE] [--key-file FILE | --stdin] [SERVER...]",
 	"put the servers in the configurations of MCP clients under kennel",
-	"--write --dry-run --undo --forget --client --project --no-start --key-file "
+	"--write --dry-run --undo --forget --client --project --no-start --to --key-file "
 	"--stdin",
 	"kennel import --write", "",
 	.more =

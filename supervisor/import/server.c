@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "policy/lang/secret_path.h"
@@ -20,71 +18,12 @@
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/cli/cli.h"
+#include "supervisor/base/other_verb.h"
 #include "supervisor/cli/secret.h"
-#include "supervisor/launch/launch.h"
+#include "supervisor/draft/draft.h"
 
-#define WORDS_MAX    (ENTRY_WORDS_MAX + 2 * ENTRY_VARIABLES_MAX + 16)
-#define CHILD_OUTPUT (1u << 20)
-#define POLICY_MAX   (1u << 20)
-
-typedef int main_fn(int argc, char **argv);
-
-/* ---- other verbs, each in a child -------------------------------------------- */
-
-struct other_verb {
-	const char *dir; /* to work in, or NULL */
-	bool quiet;      /* print what it printed only if it fails */
-};
-
-static void
-run_in_child(const struct other_verb *c, int out, main_fn *fn, int argc, char **argv)
-{
-	int status;
-
-	if (c->dir != NULL && chdir(c->dir) < 0) {
-		log_error("unable to use %s: %s", c->dir, strerror(errno));
-		_exit(EXIT_INPUT);
-	}
-	if (out >= 0 && dup2(out, STDOUT_FILENO) < 0)
-		_exit(EXIT_FAILED);
-	status = fn(argc, argv);
-	(void)fflush(NULL);
-	_exit(status);
-}
-
-static void
-show_output(int fd)
-{
-	char *text = NULL;
-	size_t len;
-
-	if (lseek(fd, 0, SEEK_SET) == 0 && fd_slurp(fd, CHILD_OUTPUT, &text, &len) == 0)
-		(void)fwrite(text, 1, len, stdout); /* for a person */
-	free(text);
-}
-
-/* Runs a verb: its exit status. */
-static int
-run_verb(const struct other_verb *c, main_fn *fn, int argc, char **argv)
-{
-	/* early: memfd_create */
-	int out = c->quiet ? memfd_create("output", MFD_CLOEXEC) : -1, status = 0;
-	pid_t pid;
-
-	(void)fflush(NULL); /* unwritten output stays with the parent */
-	/* early: clone fork wait4 dup2 chdir */
-	pid = fork();
-	if (pid == 0)
-		run_in_child(c, out, fn, argc, argv);
-	while (pid > 0 && waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			pid = -1;
-	status = pid < 0 ? EXIT_FAILED : exit_status(status);
-	if (status != 0 && out >= 0)
-		show_output(out);
-	fd_close(&out);
-	return status;
-}
+#define WORDS_MAX  (ENTRY_WORDS_MAX + 2 * ENTRY_VARIABLES_MAX + 16)
+#define POLICY_MAX (1u << 20)
 
 /* ---- names ------------------------------------------------------------------- */
 
@@ -197,7 +136,18 @@ option_of(const struct entry_variable *v)
 	return v->secret ? "--secret" : "--env";
 }
 
-/* kennel init NAME --env ... --vault ... -o OUT -- COMMAND: an exit status. */
+/* A command that fetches its package is replaced by a package in the store. */
+static verb_fn *
+drafting(const struct entry *e)
+{
+	int at;
+	enum runner_kind kind = draft_runner((int)e->word_n, (char *const *)e->word, &at);
+
+	return kind == RUNNER_NPM || kind == RUNNER_PYTHON ? install_main : init_main;
+}
+
+/* kennel init NAME --env ... --vault ... -o OUT -- COMMAND, or kennel install: an exit
+ * status. */
 static int
 draft(struct writing *w, const struct made *made, const char *out)
 {
@@ -208,7 +158,7 @@ draft(struct writing *w, const struct made *made, const char *out)
 	int n = 0, status = 0;
 	size_t own_n = 0;
 
-	word[n++] = (char *)"init";
+	word[n++] = (char *)(drafting(e) == init_main ? "init" : "install");
 	word[n++] = (char *)made->name;
 	word[n++] = (char *)"-o";
 	word[n++] = (char *)out;
@@ -229,11 +179,15 @@ draft(struct writing *w, const struct made *made, const char *out)
 		word[n++] = (char *)option_of(v);
 		word[n++] = own[own_n++];
 	}
+	if (w->m->scope != NULL && drafting(e) == install_main) {
+		word[n++] = (char *)"--to";
+		word[n++] = (char *)w->m->scope;
+	}
 	word[n++] = (char *)"--";
 	for (size_t i = 0; i < e->word_n; i++)
 		word[n++] = (char *)e->word[i];
 	if (status == 0)
-		status = run_verb(&how, init_main, n, word);
+		status = other_verb_run(&how, drafting(e), n, word);
 	else
 		log_error("unable to name the secrets of %s in the vault", made->name);
 	for (size_t i = 0; i < own_n; i++)
@@ -311,7 +265,7 @@ store_secrets(struct writing *w, struct made *made)
 		made->secret_n += status == 0;
 	}
 	if (status == 0 && e->clear_n > 0)
-		status = run_verb(&how, grant_main, 3, grant);
+		status = other_verb_run(&how, grant_main, 3, grant);
 	return status;
 }
 
@@ -330,7 +284,7 @@ take_back(struct made *made)
 		if (!made->entry->variable[i].clear)
 			continue;
 		(void)secret_path(made->name, made->entry->variable[i].name, secret);
-		if (run_verb(&how, secret_become, 2, word) != 0)
+		if (other_verb_run(&how, secret_become, 2, word) != 0)
 			log_error("unable to remove the secret %s", secret);
 		made->secret_n--;
 	}
@@ -471,8 +425,8 @@ server_make(struct writing *w, const struct import_found *f, const struct entry 
 		take_back(made);
 		log_error("the server `%s` of %s is left as it is%s", e->name,
 		    f->file.path,
-		    status == EXIT_MISSING ? ": install its package, then run `kennel "
-					     "import --write` again"
+		    status == EXIT_MISSING ? ": install what is missing, then run "
+					     "`kennel import --write` again"
 					   : "");
 		return NULL;
 	}

@@ -282,6 +282,10 @@ take_value(struct import *m, char **argv, int left)
 		m->key_file = argv[1];
 		return 2;
 	}
+	if (strcmp(argv[0], "--to") == 0) {
+		m->scope = argv[1];
+		return 2;
+	}
 	if (strcmp(argv[0], "--client") != 0)
 		return 0;
 	m->only = argv[1];

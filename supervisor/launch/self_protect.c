@@ -11,6 +11,7 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,6 +27,19 @@
 #include "supervisor/launch/launch.h"
 
 #define READ_TOO (RIGHT_READ | RIGHT_WRITE)
+
+/* The path without a slash at its end. False: there is none. */
+static bool
+join(const char *base, const char *below, char ret[PATH_MAX])
+{
+	int n = base == NULL ? -1 : snprintf(ret, PATH_MAX, "%s%s", base, below);
+
+	if (n <= 0 || n >= PATH_MAX)
+		return false;
+	for (int len = n; len > 1 && ret[len - 1] == '/'; len--)
+		ret[len - 1] = '\0';
+	return true;
+}
 
 int
 self_protect_files(struct trusted *t, const struct audit_place *place, unsigned int group)
@@ -54,6 +68,7 @@ self_protect_files(struct trusted *t, const struct audit_place *place, unsigned 
 		false},
 	    {"the file of servers", paths_config_dir(), "/mcp-servers.json", RIGHT_WRITE,
 		false},
+	    {"the store of packages", paths_data_dir(), "/store", RIGHT_WRITE, true},
 	    {"the registry of servers", paths_registry_dir(), "", RIGHT_WRITE, true},
 	    {"kennel's configuration", "", "/etc/kennel", RIGHT_WRITE, true},
 	    {"the record of signed policies",
@@ -71,17 +86,11 @@ self_protect_files(struct trusted *t, const struct audit_place *place, unsigned 
 	    {"kennel's vault", paths_vault_dir(), "", READ_TOO, true},
 	};
 	struct trusted_file f = {.use = USE_OWN, .by.group = group};
-	size_t len;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(own); i++) {
-		n = own[i].base == NULL
-			? -1
-			: snprintf(path, sizeof(path), "%s%s", own[i].base, own[i].below);
-		if (n <= 0 || (size_t)n >= sizeof(path))
+		if (!join(own[i].base, own[i].below, path))
 			continue; /* unavailable */
-		for (len = (size_t)n; len > 1 && path[len - 1] == '/'; len--)
-			path[len - 1] = '\0';
 		f.what = own[i].what;
 		f.right = own[i].right;
 		f.below = own[i].tree;

@@ -43,7 +43,8 @@ judge() {
 		if (what == "ifaddrs.h") return file == "leash/egress/host_facts.c"
 		# What people wrote; messages are never parsed into a tree.
 		if (what ~ /^jansson\.h$/)
-			return file == "supervisor/draft/npm_package.c" || file == "supervisor/registry/global_file.c"
+			return file == "supervisor/draft/npm_package.c" || file == "supervisor/draft/npm_lock.c" ||
+			    file == "supervisor/registry/global_file.c"
 		if (what == "pcre2.h") return file == "supervisor/schema/pattern.c"
 		if (what ~ /^n?curses\.h$|^term\.h$/) return file == "supervisor/screen/screen.c"
 		if (what ~ /^sqlite3\.h$/)

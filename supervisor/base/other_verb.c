@@ -1,0 +1,139 @@
+#include "supervisor/base/other_verb.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "supervisor/base/exit_status.h"
+
+#define OUTPUT_MAX (1u << 20)
+#define SHOWN_MAX  400 /* bytes of a line */
+
+struct verb_child {
+	const char *dir;
+	int in, out, err; /* -1: as they are */
+};
+
+static void
+run_in_child(const struct verb_child *c, verb_fn *fn, int argc, char **argv)
+{
+	int status;
+
+	if (c->dir != NULL && chdir(c->dir) < 0) {
+		log_error("unable to use %s: %s", c->dir, strerror(errno));
+		_exit(EXIT_INPUT);
+	}
+	if ((c->in >= 0 && dup2(c->in, STDIN_FILENO) < 0) ||
+	    (c->out >= 0 && dup2(c->out, STDOUT_FILENO) < 0) ||
+	    (c->err >= 0 && dup2(c->err, STDERR_FILENO) < 0))
+		_exit(EXIT_FAILED);
+	(void)signal(SIGINT, SIG_DFL); /* cannot fail: valid signal */
+	status = fn(argc, argv);
+	(void)fflush(NULL);
+	_exit(status);
+}
+
+/* Its exit status. */
+static int
+run(const struct verb_child *c, verb_fn *fn, int argc, char **argv)
+{
+	int status = 0;
+	pid_t pid;
+
+	(void)fflush(NULL); /* unwritten output stays with the parent */
+	/* early: clone fork wait4 dup2 chdir */
+	pid = fork();
+	if (pid == 0)
+		run_in_child(c, fn, argc, argv);
+	while (pid > 0 && waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			pid = -1;
+	return pid < 0 || !WIFEXITED(status) ? EXIT_FAILED : WEXITSTATUS(status);
+}
+
+static void
+show_output(int fd)
+{
+	char *text = NULL;
+	size_t len;
+
+	if (lseek(fd, 0, SEEK_SET) == 0 && fd_slurp(fd, OUTPUT_MAX, &text, &len) == 0)
+		(void)fwrite(text, 1, len, stdout); /* for a person */
+	free(text);
+}
+
+int
+other_verb_run(const struct other_verb *how, verb_fn *fn, int argc, char **argv)
+{
+	struct verb_child c = {.dir = how->dir, .in = -1, .out = -1, .err = -1};
+	int status;
+
+	/* early: memfd_create */
+	if (how->quiet)
+		c.out = memfd_create("output", MFD_CLOEXEC);
+	status = run(&c, fn, argc, argv);
+	if (status != 0 && c.out >= 0)
+		show_output(c.out);
+	fd_close(&c.out);
+	return status;
+}
+
+/* The end of what was written to the file. */
+static char *
+end_of(int fd, size_t max)
+{
+	off_t len = lseek(fd, 0, SEEK_END);
+	char *text = NULL;
+	size_t n;
+
+	if (len <= 0 ||
+	    lseek(fd, (size_t)len > max ? len - (off_t)max : 0, SEEK_SET) < 0 ||
+	    fd_slurp(fd, max, &text, &n) < 0)
+		return NULL;
+	return text;
+}
+
+int
+other_verb_captured(verb_fn *fn, int argc, char **argv, size_t max, char **ret_output)
+{
+	struct verb_child c = {.in = open("/dev/null", O_RDONLY | O_CLOEXEC),
+	    .out = memfd_create("output", MFD_CLOEXEC)};
+	void (*before)(int);
+	int status = EXIT_FAILED;
+
+	*ret_output = NULL;
+	c.err = c.out;
+	before = signal(SIGINT, SIG_IGN); /* cannot fail: valid signal */
+	if (c.in >= 0 && c.out >= 0)
+		status = run(&c, fn, argc, argv);
+	(void)signal(SIGINT, before); /* the same */
+	if (c.out >= 0)
+		*ret_output = end_of(c.out, max);
+	fd_close(&c.in);
+	fd_close(&c.out);
+	return status;
+}
+
+void
+other_verb_show(const char *before, const char *output)
+{
+	char shown[4 * SHOWN_MAX + 1];
+
+	while (output != NULL && *output != '\0') {
+		size_t n = strcspn(output, "\n");
+
+		if (n > 0)
+			fprintf(stderr, "%s%s\n", before,
+			    log_quote(shown, sizeof(shown), output,
+				n > SHOWN_MAX ? SHOWN_MAX : n));
+		output += n + (output[n] == '\n');
+	}
+}

@@ -1,0 +1,30 @@
+/*
+ * Runs another verb of kennel in a child: it prints, changes directories and confines
+ * itself.
+ */
+#ifndef KENNEL_SUPERVISOR_BASE_OTHER_VERB_H
+#define KENNEL_SUPERVISOR_BASE_OTHER_VERB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef int verb_fn(int argc, char **argv);
+
+struct other_verb {
+	const char *dir; /* to work in, or NULL */
+	bool quiet;      /* print what it printed only if it fails */
+};
+
+/* Returns its exit status. */
+int other_verb_run(const struct other_verb *, verb_fn *, int argc, char **argv);
+/*
+ * The same with no input, and without ^C, which is for the verb alone. What it prints, on
+ * standard error too, is returned: at most max bytes of its end, with a NUL; the caller
+ * frees. NULL: none, or no memory.
+ */
+int other_verb_captured(
+    verb_fn *fn, int argc, char **argv, size_t max, char **ret_output);
+/* Prints lines from outside on standard error, each after this text, printable. */
+void other_verb_show(const char *before, const char *output);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * The packages that npm has installed in a directory, by its hidden lockfile
+ * (node_modules/.package-lock.json).
+ */
+#ifndef KENNEL_SUPERVISOR_DRAFT_NPM_LOCK_H
+#define KENNEL_SUPERVISOR_DRAFT_NPM_LOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define LOCK_PACKAGES_MAX 20000
+
+struct lock_package {
+	char
+	    *path; /* node_modules/NAME, or below another package; no control character */
+	char *version; /* "" if it has none */
+	bool scripts;  /* it has scripts for its installation */
+};
+
+struct lock {
+	struct lock_package *package; /* sorted by path */
+	size_t n;
+};
+
+/* Reads the lockfile below this directory. 0; -ENOENT; -EBADMSG; -E2BIG; -ENOMEM.
+ * lock_free in every case. */
+int lock_read(const char *dir, struct lock *ret);
+/* Takes the text of one: the same. */
+int lock_take(const char *text, size_t len, struct lock *ret);
+void lock_free(struct lock *);
+/* The package with this path, or NULL. */
+const struct lock_package *lock_find(const struct lock *, const char *path);
+
+#endif

@@ -1,0 +1,248 @@
+#include "supervisor/install/installer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "policy/cli/verb.h"
+#include "shim/base/array.h"
+#include "shim/base/log.h"
+#include "supervisor/base/exit_status.h"
+#include "supervisor/cli/cli.h"
+#include "supervisor/base/other_verb.h"
+#include "supervisor/draft/draft.h"
+
+#define OUTPUT_MAX (64u << 10)
+
+/* ---- the policy of the cell ---------------------------------------------------- */
+
+/* Debian has npm's modules beside npm. */
+static const char *const beside[] = {"/usr/share/nodejs", "/usr/share/node_modules"};
+
+/* The variables that npm sets for a script. */
+static const char told[] =
+    "COLOR EDITOR HOME INIT_CWD NODE PATH npm_command npm_execpath npm_node_execpath "
+    "npm_lifecycle_* npm_package_* npm_config_audit npm_config_cache "
+    "npm_config_foreground_scripts npm_config_fund npm_config_global_prefix "
+    "npm_config_globalconfig npm_config_ignore_scripts npm_config_init_module "
+    "npm_config_install_links npm_config_local_prefix npm_config_loglevel "
+    "npm_config_logs_max npm_config_node_gyp npm_config_noproxy npm_config_npm_version "
+    "npm_config_offline npm_config_omit npm_config_prefix npm_config_registry "
+    "npm_config_save_exact npm_config_update_notifier npm_config_user_agent "
+    "npm_config_userconfig npm_config_yes";
+
+static int
+put(FILE *out, const char *before, const char *path, const char *after)
+{
+	int r;
+
+	if (path == NULL || path[0] == '\0')
+		return 0;
+	fprintf(out, "    %s", before);
+	r = draft_word(out, path);
+	fprintf(out, "%s\n", after);
+	return r;
+}
+
+/* What the scripts may start: a shell and node, with what npm sets for them. */
+static int
+put_scripts(const struct installer *in, FILE *out)
+{
+	int r;
+
+	fprintf(out, "    exec allow /bin/sh -c ** with env %s\n", told);
+	fprintf(out, "    exec allow");
+	r = draft_word(out, in->npm.node);
+	fprintf(out, " ** with env %s\n", told);
+	return r;
+}
+
+/* npm has the keys of registries from here (sigstore's TUF repository), signed with
+ * a key that npm contains. */
+#define KEYS_HOST "tuf-repo-cdn.sigstore.dev:443"
+
+static bool
+is_loopback(const char *host)
+{
+	return strncmp(host, "127.", 4) == 0 || strncmp(host, "localhost:", 10) == 0;
+}
+
+static void
+put_registry(const struct installer *in, FILE *out)
+{
+	const char *host = in->npm.url.target;
+
+	fprintf(out, "    net allow %s", host);
+	if (in->scope != NULL || is_loopback(host))
+		fprintf(out, " to %s", in->scope != NULL ? in->scope : "loopback");
+	fprintf(out, "%s\n", in->npm.url.tls ? "" : " plain");
+}
+
+static int
+put_policy(const struct installer *in, enum npm_cell cell, FILE *out)
+{
+	const char *slash = strrchr(in->npm.node, '/');
+	int r;
+
+	fprintf(out, "server npm-install {\n    about \"npm, installing a package\"\n"
+		     "    run");
+	r = draft_word(out, in->npm.node);
+	if (r == 0)
+		r = draft_word(out, in->npm.script);
+	fprintf(out, " **\n");
+	if (geteuid() == 0)
+		fprintf(out, "    user \"%u\"\n", in->user);
+	if (r == 0)
+		r = put(out, "read", in->npm.modules, "");
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(beside); i++)
+		if (strncmp(in->npm.script, beside[0], strlen(beside[0])) == 0)
+			r = put(out, "read", beside[i], " { optional }");
+	if (r == 0)
+		r = put(out, "read", in->npm.cafile, "");
+	if (r == 0)
+		r = put(out, "read", in->dir, "");
+	if (r == 0)
+		r = put(out, "write", in->staging.work, "");
+	if (r == 0)
+		r = put(out, "env HOME =", in->staging.work, "");
+	fprintf(out, "    env PATH = \"%.*s:/usr/local/bin:/usr/bin:/bin\"\n",
+	    (int)(slash - in->npm.node), in->npm.node);
+	fprintf(out, "    tmp 256M\n    limit processes 256 files 4096\n");
+	if (cell == CELL_SCRIPTS && r == 0)
+		r = put_scripts(in, out);
+	if (cell != CELL_SCRIPTS)
+		put_registry(in, out);
+	if (cell == CELL_AUDIT && in->npm.url.tls)
+		fprintf(out, "    net allow " KEYS_HOST "\n");
+	fprintf(out, "}\n");
+	return r;
+}
+
+static int
+write_policy(const struct installer *in, enum npm_cell cell, const char *path)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+	int r;
+
+	if (out == NULL)
+		return -ENOMEM;
+	r = put_policy(in, cell, out);
+	if (fclose(out) != 0 && r == 0)
+		r = -ENOMEM;
+	if (r == 0)
+		r = verb_write(path, text, len, 0600);
+	free(text);
+	return r;
+}
+
+/* ---- npm in it ------------------------------------------------------------------- */
+
+void
+npm_word(struct npm_words *w, const char *word)
+{
+	if (w->n + 1 == NPM_WORDS_MAX)
+		bug("too many words");
+	w->word[w->n++] = (char *)word;
+	w->word[w->n] = NULL;
+}
+
+static void
+add_option(struct npm_words *w, const char *option, const char *value)
+{
+	npm_word(w, option);
+	npm_word(w, value);
+}
+
+int
+installer_npm(const struct installer *in, enum npm_cell cell,
+    const struct npm_words *more, char **ret_output)
+{
+	char policy[PATH_MAX], cache[PATH_MAX], tree[PATH_MAX];
+	struct npm_words w = {.n = 0};
+	int r;
+
+	(void)snprintf(
+	    policy, sizeof(policy), "%.4000s/npm.kennel", in->staging.dir); /* fits */
+	(void)snprintf(cache, sizeof(cache), "%.4000s/cache", in->staging.work);
+	(void)snprintf(tree, sizeof(tree), "%.4000s/tree", in->staging.work);
+	*ret_output = NULL;
+	r = write_policy(in, cell, policy);
+	if (r < 0) {
+		log_error("unable to write %s: %s", policy, strerror(-r));
+		return EXIT_FAILED;
+	}
+	npm_word(&w, "exec");
+	add_option(&w, "--policy", policy);
+	add_option(&w, "npm-install", "--");
+	add_option(&w, in->npm.node, in->npm.script);
+	for (int i = 0; i < more->n; i++)
+		npm_word(&w, more->word[i]);
+	add_option(&w, "--prefix", tree);
+	add_option(&w, "--cache", cache);
+	add_option(&w, "--registry", in->npm.registry);
+	/* no settings but these: neither file exists in the cell */
+	add_option(&w, "--userconfig", "/none/user");
+	add_option(&w, "--globalconfig", "/none/global");
+	if (in->npm.cafile[0] != '\0')
+		add_option(&w, "--cafile", in->npm.cafile);
+	npm_word(&w, "--no-fund");
+	npm_word(&w, "--no-update-notifier");
+	add_option(&w, "--logs-max", "0");
+	add_option(&w, "--fetch-retry-mintimeout", "1000"); /* milliseconds */
+	add_option(&w, "--fetch-retry-maxtimeout", "5000");
+	return other_verb_captured(exec_main, w.n, w.word, OUTPUT_MAX, ret_output);
+}
+
+int
+installer_run(const struct installer *in)
+{
+	struct npm_words w = {.n = 0};
+	char *output;
+	int status;
+
+	npm_word(&w, "install");
+	npm_word(&w, in->package);
+	npm_word(&w, "--ignore-scripts");
+	npm_word(&w, "--install-links");
+	npm_word(&w, "--save-exact");
+	npm_word(&w, "--no-audit");
+	add_option(&w, "--omit", "dev");
+	status = installer_npm(in, CELL_INSTALL, &w, &output);
+	if (status != 0) {
+		other_verb_show("npm: ", output);
+		log_error("unable to install %s (npm exited with %d): its cell reaches "
+			  "%s only%s; nothing was kept",
+		    in->package, status, in->npm.url.target,
+		    in->scope == NULL && !is_loopback(in->npm.url.target)
+			? ", at a public address (--to private permits a private one)"
+			: "");
+	}
+	free(output);
+	return status != 0 ? EXIT_INPUT : 0;
+}
+
+int
+installer_scripts(const struct installer *in)
+{
+	struct npm_words w = {.n = 0};
+	char *output;
+	int status;
+
+	npm_word(&w, "rebuild");
+	npm_word(&w, "--foreground-scripts");
+	npm_word(&w, "--offline");
+	status = installer_npm(in, CELL_SCRIPTS, &w, &output);
+	other_verb_show("script: ", output);
+	if (status != 0)
+		log_error("unable to run the install scripts (npm exited with %d): in "
+			  "their cell are node and /bin/sh, and no network and no "
+			  "compiler",
+		    status);
+	free(output);
+	return status == 0 ? 0 : EXIT_INPUT;
+}

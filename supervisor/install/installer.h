@@ -1,0 +1,58 @@
+/*
+ * npm, in a cell of its own. It may write the staging directory, reach the host of the
+ * registry, and read itself; nothing else: no secret, no setting of the user's, and no
+ * program. To verify signatures it may also reach the host of the keys. Scripts of packages run afterwards, if they are asked for, in a cell that has
+ * node and a shell, and no network.
+ */
+#ifndef KENNEL_SUPERVISOR_INSTALL_INSTALLER_H
+#define KENNEL_SUPERVISOR_INSTALL_INSTALLER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "supervisor/install/npm.h"
+#include "supervisor/install/store.h"
+
+struct installer {
+	struct npm npm;
+	struct staging staging;
+	const char *package; /* for npm: NAME@VERSION, or a directory */
+	const char *dir;     /* that the cell may read: a package, or NULL */
+	const char *scope;   /* of the registry's address, as in `net ... to`, or NULL */
+	uid_t user;          /* of the cell, if root installs */
+};
+
+enum signatures {
+	SIGNATURES_VERIFIED,
+	SIGNATURES_SKIPPED, /* with the reason */
+	SIGNATURES_WRONG,
+};
+
+#define NPM_WORDS_MAX 48
+
+struct npm_words {
+	char *word[NPM_WORDS_MAX];
+	int n;
+};
+
+void npm_word(struct npm_words *, const char *word);
+enum npm_cell {
+	CELL_INSTALL, /* reaches the registry */
+	CELL_AUDIT,   /* the same, and the host of the registries' keys */
+	CELL_SCRIPTS, /* no network; node and a shell */
+};
+
+/* Runs npm with these arguments and the settings, in a cell. Returns its exit status, and
+ * the end of what it printed, which the caller frees. */
+int installer_npm(
+    const struct installer *, enum npm_cell, const struct npm_words *, char **ret_output);
+
+/* Installs the package into staging.work/tree, without its scripts: 0, or an exit status
+ * after reporting why not. */
+int installer_run(const struct installer *);
+/* Runs the install scripts of what is installed: the same. */
+int installer_scripts(const struct installer *);
+/* signatures.c: verifies the registry's signatures of what was installed. ret_why: of SKIPPED. */
+enum signatures installer_audit(const struct installer *, char ret_why[256]);
+
+#endif

@@ -1,0 +1,218 @@
+#include "supervisor/install/package.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shim/base/log.h"
+#include "supervisor/base/exit_status.h"
+#include "supervisor/base/paths.h"
+#include "supervisor/draft/draft.h"
+#include "supervisor/draft/npm_lock.h"
+#include "supervisor/draft/script.h"
+#include "supervisor/install/installer.h"
+
+#define CELL_USER 65534 /* nobody: of the cell, if root installs */
+#define NAMED_MAX 6     /* packages that are named in a message */
+#define MEGABYTE  1e6
+
+/* ---- what a command names -------------------------------------------------------- */
+
+static int
+source_dir(const char *dir, struct package_source *ret)
+{
+	struct package package;
+	int r = package_read(dir, &package);
+
+	if (r < 0) {
+		log_error("unable to install %s: %s", dir,
+		    r == -ENOENT ? "expected a directory with a package.json"
+				 : "its package.json has no valid name");
+		return EXIT_INPUT;
+	}
+	(void)snprintf(ret->dir, sizeof(ret->dir), "%s", package.root);   /* same size */
+	(void)snprintf(ret->spec, sizeof(ret->spec), "%s", package.root); /* the same */
+	(void)snprintf(ret->name, sizeof(ret->name), "%s", package.name); /* the same */
+	ret->rest = 1;
+	return 0;
+}
+
+static bool
+has_package_option(int argc, char *const *argv, int end)
+{
+	for (int i = 1; i < argc && i < end; i++)
+		if (strcmp(argv[i], "-p") == 0 || strncmp(argv[i], "--package", 9) == 0)
+			return true;
+	return false;
+}
+
+int
+package_source(int argc, char *const *argv, struct package_source *ret)
+{
+	enum runner_kind kind;
+	struct stat st;
+	int at;
+
+	*ret = (struct package_source){.rest = 0};
+	kind = draft_runner(argc, argv, &at);
+	if (kind == RUNNER_NONE && stat(argv[0], &st) == 0 && S_ISDIR(st.st_mode))
+		return source_dir(argv[0], ret);
+	if (kind != RUNNER_NPM) {
+		log_error("unable to install with %s: expected `npx PACKAGE`, `uvx "
+			  "PACKAGE` or the directory of a package; `kennel init` drafts "
+			  "a policy for other commands",
+		    argv[0]);
+		return EXIT_INPUT;
+	}
+	if (at < 0 || has_package_option(argc, argv, at) ||
+	    package_split(argv[at], ret->name, ret->version) < 0 ||
+	    strlen(argv[at]) >= sizeof(ret->spec)) {
+		log_error("no package name found after %s: expected %s PACKAGE@VERSION",
+		    argv[0], argv[0]);
+		return EXIT_INPUT;
+	}
+	(void)snprintf(ret->spec, sizeof(ret->spec), "%s", argv[at]); /* fits */
+	ret->rest = at + 1;
+	return 0;
+}
+
+/* ---- what a person should know ----------------------------------------------------- */
+
+/* Names the packages whose scripts were not run. */
+static void
+tell_scripts(const char *path, bool scripts)
+{
+	struct lock lock;
+	size_t n = 0;
+
+	(void)lock_read(path, &lock); /* else: it names none */
+	for (size_t i = 0; i < lock.n; i++) {
+		if (!lock.package[i].scripts)
+			continue;
+		if (n++ == 0)
+			printf(scripts ? "Install scripts were run in a cell of their "
+					 "own:"
+				       : "Install scripts were not run:");
+		if (n <= NAMED_MAX)
+			printf(" %s", lock.package[i].path + strlen("node_modules/"));
+	}
+	if (n > NAMED_MAX)
+		printf(" and %zu more", n - NAMED_MAX);
+	if (n > 0)
+		printf(scripts
+			   ? "\n"
+			   : "\n(--scripts runs them, in a cell without a network)\n");
+	lock_free(&lock);
+}
+
+static int
+check_signatures(const struct installer *in)
+{
+	char why[256];
+
+	switch (in->dir != NULL ? SIGNATURES_SKIPPED : installer_audit(in, why)) {
+	case SIGNATURES_VERIFIED:
+		printf("The registry's signatures of the packages are verified.\n");
+		return 0;
+	case SIGNATURES_SKIPPED:
+		printf("No signatures are verified: %s.\n",
+		    in->dir != NULL ? "the package is a directory" : why);
+		return 0;
+	case SIGNATURES_WRONG:
+		break;
+	}
+	log_error("a signature of the registry is invalid or missing; nothing was kept");
+	return EXIT_INPUT;
+}
+
+/* ---- the installation ------------------------------------------------------------- */
+
+static int
+keep(const struct package_source *from, struct installer *in, struct installed *ret)
+{
+	char root[PATH_MAX];
+	struct file_tree tree;
+	int r = store_keep(&in->staging, &tree, ret->path);
+
+	if (r < 0) {
+		log_error(
+		    "unable to keep %s: %s; nothing was kept", from->spec, tree.why);
+		file_tree_free(&tree);
+		return EXIT_INPUT;
+	}
+	printf("%zu files and directories, %.1f MB, are in %s\n", tree.entry_n,
+	    (double)tree.bytes / MEGABYTE, ret->path);
+	file_tree_free(&tree);
+	(void)snprintf(root, sizeof(root), "%.3800s/node_modules/%.255s", ret->path,
+	    from->name); /* fits */
+	r = package_read(root, &ret->package);
+	if (r < 0 || ret->package.program[0] == '\0') {
+		log_error(
+		    "unable to use %s: its package.json names no program of its own",
+		    from->spec);
+		return EXIT_INPUT;
+	}
+	if (from->version[0] != '\0' &&
+	    strcmp(from->version, ret->package.version) != 0) {
+		log_error("the registry sent %s %s in place of %s", from->name,
+		    ret->package.version, from->version);
+		return EXIT_INPUT;
+	}
+	return 0;
+}
+
+int
+package_install(const struct package_source *from, const struct package_options *options,
+    struct installed *ret)
+{
+	static struct installer in; /* large */
+	int r, status = npm_find(&in.npm);
+
+	if (status != 0)
+		return status;
+	in.package = from->spec;
+	in.dir = from->dir[0] != '\0' ? from->dir : NULL;
+	in.scope = options->scope;
+	in.user = CELL_USER;
+	r = staging_new(CELL_USER, CELL_USER, &in.staging);
+	if (r < 0) {
+		log_error("unable to create a directory in %s: %s",
+		    store_staging_dir() == NULL ? paths_why() : store_staging_dir(),
+		    strerror(-r));
+		status = EXIT_CONFIG;
+	} else {
+		printf("Installing %s, in a cell that reaches %s only ...\n", from->spec,
+		    in.npm.url.target);
+		(void)fflush(stdout); /* before it waits */
+		status = installer_run(&in);
+	}
+	if (status == 0)
+		status = check_signatures(&in);
+	if (status == 0 && options->scripts)
+		status = installer_scripts(&in);
+	if (status == 0)
+		status = keep(from, &in, ret);
+	if (status == 0)
+		tell_scripts(ret->path, options->scripts);
+	staging_free(&in.staging);
+	return status;
+}
+
+int
+package_argv(struct installed *done, char *ret[2])
+{
+	static char node[] = "node";
+	const char *program = done->package.program;
+	struct script_line line;
+	int n = 0;
+
+	/* npm makes programs executable; one without a first line is node's */
+	if (!script_is_elf(program) &&
+	    (script_line(program, &line) < 0 || access(program, X_OK) < 0))
+		ret[n++] = node;
+	ret[n++] = done->package.program;
+	return n;
+}

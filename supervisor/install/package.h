@@ -1,0 +1,43 @@
+/*
+ * One installation: from the command in an agent's configuration to a package in the
+ * store.
+ */
+#ifndef KENNEL_SUPERVISOR_INSTALL_PACKAGE_H
+#define KENNEL_SUPERVISOR_INSTALL_PACKAGE_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "supervisor/draft/npm_package.h"
+
+/* What a command names. */
+struct package_source {
+	char spec[PATH_MAX];            /* for npm: NAME@VERSION, or the directory */
+	char dir[PATH_MAX];             /* canonical; "": from the registry */
+	char name[PACKAGE_TEXT_MAX];    /* of the package */
+	char version[PACKAGE_TEXT_MAX]; /* exact, or "" */
+	int rest; /* of the command: the first argument for the server */
+};
+
+struct package_options {
+	const char *scope; /* of the registry's address, or NULL */
+	bool scripts;      /* run the install scripts */
+};
+
+struct installed {
+	char path[PATH_MAX];    /* of the entry of the store */
+	struct package package; /* in it */
+};
+
+/* Reads `npx PACKAGE ARG...`, or a directory with a package and arguments. 0, or an exit
+ * status after reporting why not. */
+int package_source(int argc, char *const *argv, struct package_source *ret);
+/* Installs it into the store, and prints what a person should know. 0, or an exit status
+ * after reporting why not. */
+int package_install(
+    const struct package_source *, const struct package_options *, struct installed *ret);
+/* The arguments that start its program, with an interpreter if it needs one; the texts are
+ * those of the package. Returns the number of arguments, at most 2. */
+int package_argv(struct installed *, char *ret[2]);
+
+#endif

@@ -1,0 +1,186 @@
+/*
+ * kennel install: puts the package of a server into the store, and drafts a policy that
+ * starts it from there.
+ *
+ * Process: kennel, the user's, with no agent. Holds no secret. Every program that handles
+ * the package runs in a cell: npm (installer.c), and the server, once, for its tools
+ * (kennel init). What they leave is read as hostile (file_tree.c).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shim/base/array.h"
+#include "shim/base/log.h"
+#include "supervisor/base/exit_status.h"
+#include "supervisor/base/paths.h"
+#include "supervisor/cli/cli.h"
+#include "supervisor/base/other_verb.h"
+#include "supervisor/draft/draft.h"
+#include "supervisor/help/help.h"
+#include "supervisor/install/install.h"
+#include "supervisor/install/python.h"
+#include "supervisor/install/store.h"
+
+/* Options of `kennel init`, which makes the draft. */
+static const struct {
+	const char *name;
+	bool valued;
+} drafting[] = {
+    {"--work", true},
+    {"--env", true},
+    {"--secret", true},
+    {"--vault", true},
+    {"--no-start", false},
+};
+
+/* ---- the draft --------------------------------------------------------------------- */
+
+static int
+draft(const struct install *in, int start_n, char **start, int rest)
+{
+	const struct other_verb here = {.dir = NULL};
+	char *word[INSTALL_WORDS_MAX + 16];
+	int n = 0;
+
+	word[n++] = (char *)"init";
+	word[n++] = (char *)in->name;
+	for (int i = 0; i < in->option_n; i++)
+		word[n++] = in->option[i];
+	if (in->out != NULL) {
+		word[n++] = (char *)"-o";
+		word[n++] = (char *)in->out;
+	}
+	word[n++] = (char *)"--";
+	for (int i = 0; i < start_n; i++)
+		word[n++] = start[i];
+	for (int i = rest; i < in->command_n; i++)
+		word[n++] = in->command[i];
+	return other_verb_run(&here, init_main, n, word);
+}
+
+/* A draft never replaces a file: says so before anything is fetched. */
+static int
+check_free(const struct install *in)
+{
+	char path[PATH_MAX];
+
+	if (in->out != NULL && strcmp(in->out, "-") == 0)
+		return 0;
+	install_policy_path(in, path);
+	if (access(path, F_OK) < 0)
+		return 0;
+	log_error(
+	    "%s exists: remove it to draft it again, or name another file with -o", path);
+	return EXIT_CONFIG;
+}
+
+static int
+install(const struct install *in)
+{
+	static struct installed done; /* large */
+	struct package_source from;
+	char *start[2];
+	int rest, status = check_free(in);
+
+	if (status != 0)
+		return status;
+	if (python_is(in->command_n, in->command)) {
+		status = python_program(in, start, &rest);
+		return status != 0 ? status : draft(in, 1, start, rest);
+	}
+	status = package_source(in->command_n, in->command, &from);
+	if (status == 0)
+		status = package_install(&from, &in->how, &done);
+	return status != 0 ? status
+			   : draft(in, package_argv(&done, start), start, from.rest);
+}
+
+/* ---- the verb ---------------------------------------------------------------------- */
+
+void
+install_policy_path(const struct install *in, char ret[PATH_MAX])
+{
+	if (in->out != NULL)
+		(void)snprintf(ret, PATH_MAX, "%s", in->out); /* access returns ENOENT */
+	else
+		(void)snprintf(ret, PATH_MAX, "%.3000s/policies/%.200s.kennel",
+		    paths_config_dir(), in->name); /* fits */
+}
+
+/* One option with its value: the number of words; 0: unknown. */
+static int
+take_option(struct install *in, char **argv, int left)
+{
+	if (strcmp(argv[0], "--scripts") == 0) {
+		in->how.scripts = true;
+		return 1;
+	}
+	if (left >= 2 && strcmp(argv[0], "--to") == 0) {
+		in->how.scope = argv[1];
+		return 2;
+	}
+	if (left >= 2 && strcmp(argv[0], "-o") == 0) {
+		in->out = argv[1];
+		return 2;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(drafting); i++) {
+		int n = drafting[i].valued ? 2 : 1;
+
+		if (strcmp(argv[0], drafting[i].name) != 0 || left < n ||
+		    in->option_n + 2 > INSTALL_OPTIONS_MAX)
+			continue;
+		for (int k = 0; k < n; k++)
+			in->option[in->option_n++] = argv[k];
+		return n;
+	}
+	return 0;
+}
+
+/* 0, or an exit status after reporting why. */
+static int
+parse(struct install *in, int argc, char **argv)
+{
+	int i, n;
+
+	for (i = 1; i < argc && strcmp(argv[i], "--") != 0; i += n) {
+		n = take_option(in, argv + i, argc - i);
+		if (n > 0)
+			continue;
+		if (argv[i][0] == '-')
+			return help_refuse(&kennel_help, argv[0], argv[i]);
+		if (in->name != NULL)
+			return help_usage(&kennel_help, argv[0],
+			    "expected -- between the name and the command");
+		if (!draft_name_ok(argv[i]))
+			return help_usage(&kennel_help, argv[0],
+			    "expected a name of a-z, 0-9, -, _ and . for the server");
+		in->name = argv[i];
+		n = 1;
+	}
+	in->command = argv + i + 1;
+	in->command_n = i < argc ? argc - i - 1 : 0;
+	if (in->command_n > DRAFT_ARGS_MAX)
+		return help_usage(&kennel_help, argv[0], "too many arguments");
+	return 0;
+}
+
+int
+install_main(int argc, char **argv)
+{
+	static struct install in;
+	int status = parse(&in, argc, argv);
+
+	if (status != 0)
+		return status;
+	if (in.name == NULL || in.command_n == 0)
+		return help_usage(&kennel_help, argv[0],
+		    "expected a name for the server, then -- and its command");
+	if (paths_config_dir() == NULL || store_dir() == NULL) {
+		log_error("%s", paths_why());
+		return EXIT_CONFIG;
+	}
+	return install(&in);
+}

@@ -1,0 +1,223 @@
+"""kennel install: npm in a cell, a store that nothing changes, a policy that starts from there."""
+import os
+import stat
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from kit import *  # noqa: E402,F403
+from registry_kit import SECRET, Home, Package, Registry, files, server  # noqa: E402
+
+def hello(name="hello", version="1.0.0", tools=("get_page",), **more):
+    return Package(name, version, {"server.py": server(*tools), "data.txt": "the data\n", **more.pop("files", {})},
+                   bin_="server.py", **more)
+
+
+@test("a package is installed once, read-only, under the digest of its files; the policy that is drafted runs it from there")
+def install():
+    registry = Registry(hello(needs={"dep": "*"}), Package("dep", "2.0.0", {"index.js": "1\n"}))
+    h = Home("first", registry)
+    code, out, err = h.install("hello", "--secret", "API_TOKEN", "--", "npx", "-y", "hello@1.0.0", "--flag", "a b")
+    equal(code, 0, out + err)
+    within("Installing hello@1.0.0, in a cell that reaches %s only" % registry.url[7:-1], out)
+    text = h.policy("hello")
+    at = h.installed(text)
+    within('%s/node_modules/hello/server.py "--flag" "a b"\n' % at, text)
+    within("read %s/node_modules\n" % at, text)
+    within('tool allow "get_page"', text, "it was started once")
+    equal(h.store(), [os.path.basename(at)])
+    equal(h.staging(), [], "nothing else is left")
+    check(os.path.exists(at + "/node_modules/dep/index.js"), "what it depends on")
+    for p in [at] + list(files(at)):
+        check(stat.S_IMODE(os.lstat(p).st_mode) & 0o7222 == 0 or os.path.islink(p), p, "is read-only")
+        equal(os.lstat(p).st_uid, os.geteuid(), p)
+    s = Mcp([KENNEL, "run", "hello"], env=h.env())
+    s.initialize()
+    within("the data", json.dumps(s.request("tools/call", {"name": "get_page", "arguments": {}})))
+    s.close()
+    # no server may write it
+    for place, wanted in ((h.kennel + "/store", True), (at, True), (h.dir, True), (h.dir + "/work", False)):
+        os.makedirs(place, exist_ok=True)
+        user = '    user "%d"\n' % UID if os.geteuid() == 0 else ""
+        r = run([KENNEL, "exec", "--policy", policy('    run /bin/true\n    write "%s"\n%s' % (place, user)), "t", "--", "/bin/true"], env=h.env())
+        equal(r.returncode != 0, wanted, (place, r.stderr))
+        check(not wanted or b"the store of packages" in r.stderr or place == h.dir, r.stderr)
+    # the same again is the same entry; a change of a byte is another
+    equal(h.install("again", "--no-start", "--", "npx", "hello")[0], 0)
+    equal(h.store(), [os.path.basename(at)])
+    code, out, err = h.install("hello", "--", "npx", "hello@1.0.0")
+    equal(code, 78, out + err)
+    within("exists: remove it to draft it again", err)
+    registry.packages[0] = hello(files={"data.txt": "other data\n"})
+    equal(h.install("other", "--no-start", "--", "npx", "hello")[0], 0)
+    equal(len(h.store()), 2)
+    registry.close()
+
+
+@test("while npm installs: no file of the user's, no variable, no program, no other host; the registry and the tree are the controls")
+def confined():
+    other = Registry()
+    home = os.path.realpath(TMP) + "/install-confined"
+    lines = ["read %s/token" % home, "write %s/left" % home, "write %s/kennel/policies/x.kennel" % home, "env API_TOKEN",
+             "exec /bin/true", "connect " + other.url[7:-1]]
+    registry = Registry(hello(files={"attempts": ""}))
+    good = ["read %s/../npm-stand-in/npm-cli.js" % home, "env HOME", "connect " + registry.url[7:-1]]
+    registry.packages[0] = hello(files={"attempts": "\n".join(lines + good)})
+    h = Home("confined", registry)
+    with open(h.dir + "/token", "w") as f:
+        f.write(SECRET)
+    os.makedirs(h.kennel + "/policies")
+    code, out, err = h.install("hello", "--no-start", "--", "npx", "hello@1.0.0")
+    equal(code, 0, out + err)
+    said = json.loads(reads(h.installed(h.policy("hello")) + "/node_modules/hello/said.json"))
+    for line in lines:
+        check(said[line] != "ok", line, said[line])
+    for line in good:
+        equal(said[line], "ok", line)
+    equal(other.asked, [], "the other host saw nothing")
+    check(not os.path.exists(h.dir + "/left"))
+    equal(os.listdir(h.kennel + "/policies"), ["hello.kennel"])
+    r = unconfined(["/bin/sh", "-c", "cat %s/npm-stand-in/npm-cli.js >/dev/null; /bin/true && echo can" % os.path.realpath(TMP)])
+    within("can", r.stdout.decode(), "the control: a program starts without a cell")
+    registry.close()
+    other.close()
+
+
+@test("install scripts do not run unless they are asked for; then they can write their package, and nothing else")
+def scripts():
+    home = os.path.realpath(TMP) + "/install-scripts"
+    script = "echo built >built.txt; echo x >%s/left; cat %s/token >token.txt; echo done" % (home, home)
+    registry = Registry(hello(scripts={"install": script}))
+    h = Home("scripts", registry)
+    with open(h.dir + "/token", "w") as f:
+        f.write(SECRET)
+    code, out, err = h.install("off", "--no-start", "--", "npx", "hello@1.0.0")
+    equal(code, 0, out + err)
+    within("Install scripts were not run: hello\n", out)
+    check(not os.path.exists(h.installed(h.policy("off")) + "/node_modules/hello/built.txt"))
+    code, out, err = h.install("on", "--scripts", "--no-start", "--", "npx", "hello@1.0.0")
+    equal(code, 0, out + err)
+    within("Install scripts were run in a cell of their own: hello\n", out)
+    at = h.installed(h.policy("on")) + "/node_modules/hello/"
+    equal(reads(at + "built.txt"), b"built\n", "the control: it ran")
+    equal(reads(at + "token.txt"), b"")
+    check(not os.path.exists(h.dir + "/left"))
+    registry.packages[0] = hello(scripts={"install": "exit 3"})
+    code, out, err = h.install("fails", "--scripts", "--no-start", "--", "npx", "hello@1.0.0")
+    equal(code, 65, out + err)
+    within("unable to run the install scripts", err)
+    check(not os.path.exists(h.kennel + "/policies/fails.kennel"))
+    equal(len(h.store()), 2)
+    registry.close()
+
+
+@test("a package with a link that leaves it or a program outside of it is refused, and nothing of it is kept")
+def hostile():
+    registry = Registry(hello(files={"attempts": "link ../../up\nfifo pipe"}))
+    h = Home("hostile", registry)
+    code, out, err = h.install("link", "--no-start", "--", "npx", "hello@1.0.0")
+    equal(code, 65, out + err)
+    within("node_modules/link: a symbolic link that leaves the package", err)
+    equal((h.store(), h.staging()), ([], []))
+    registry.packages = [Package("hello", "1.0.0", {"server.py": server()}, bin_="../../../../../../bin/sh")]
+    code, out, err = h.install("bin", "--no-start", "--", "npx", "hello@1.0.0")
+    equal(code, 65, out + err)
+    within("names no program of its own", err)
+    registry.packages = [hello(files={"attempts": "link hello/server.py"})]
+    equal(h.install("good", "--no-start", "--", "npx", "hello@1.0.0")[0], 0, "the control: a link that stays")
+    code, out, err = h.install("none", "--", "npx", "not-there@1.0.0")
+    equal(code, 65, out + err)
+    within("npm: ", err)
+    within("nothing was kept", err)
+    equal(h.staging(), [])
+    check(not os.path.exists(h.kennel + "/policies/none.kennel"))
+    registry.close()
+
+
+@test("a local directory is installed as a copy; a signature that the registry reports as wrong ends the installation")
+def others():
+    registry = Registry(hello())
+    h = Home("others", registry)
+    d = h.dir + "/own"
+    os.makedirs(d)
+    for name, text in hello("own").files.items():
+        with open(d + "/" + name, "w") as f:
+            f.write(text)
+    os.chmod(d, 0o755)
+    os.chmod(h.dir, 0o755)
+    code, out, err = h.install("own", "--no-start", "--", "./own", "--flag")
+    equal(code, 0, out + err)
+    at = h.installed(h.policy("own"))
+    within('%s/node_modules/own/server.py "--flag"' % at, h.policy("own"))
+    within("No signatures are verified: the package is a directory", out)
+    code, out, err = h.install("a", "--no-start", "--", "npx", "hello@1.0.0")
+    within("No signatures are verified: ", out)
+    equal(code, 0, err)
+    answer = registry.answer
+    registry.answer = lambda path: b'{"invalid": [{"name": "hello"}], "missing": []}' if path.endswith("/said") else answer(path)
+    code, out, err = h.install("b", "--no-start", "--", "npx", "hello@1.0.0")
+    equal(code, 65, out + err)
+    within("a signature of the registry is invalid or missing; nothing was kept", err)
+    for words, why in ((["/bin/cat"], "expected `npx PACKAGE`"), (["docker", "run", "x"], "expected `npx PACKAGE`"),
+                       (["npx", "-p", "a", "b"], "no package name found"), (["npx", "../evil"], "no package name found"),
+                       (["npx", "--registry=x"], "no package name found"), ([h.dir], "a package.json")):
+        code, out, err = h.install("x", "--", *words)
+        equal(code, 65, (words, out + err))
+        within(why, err)
+    equal(h.install("X!", "--", "npx", "hello")[0], 64)
+    equal(h.install("x", "npx", "hello")[0], 64)
+    registry.close()
+
+
+@test("a package of Python: the commands that make its environment are printed, and what is in it is drafted")
+def python():
+    h = Home("python", Registry())
+    code, out, err = h.install("py", "--secret", "API_TOKEN", "--", "uvx", "a-server==1.2", "--dir", "/tmp")
+    equal(code, 69, out + err)
+    venv = h.kennel + "/servers/py"
+    for line in ("python3 -m venv " + venv, venv + "/bin/pip install --only-binary :all: a-server==1.2",
+                 "kennel install py --secret API_TOKEN -- uvx a-server==1.2 --dir /tmp"):
+        within("\n    %s\n" % line, out)
+    os.makedirs(venv + "/bin")
+    os.makedirs(venv + "/lib/python3.11/site-packages/a_server-1.1.dist-info")
+    os.symlink("/usr/bin/python3", venv + "/bin/python3")
+    for name, text in (("pyvenv.cfg", "home = /usr/bin\n"), ("bin/a-server", "#!%s/bin/python3\n" % venv + server("get_it").partition("\n")[2])):
+        with open(venv + "/" + name, "w") as f:
+            f.write(text)
+    os.chmod(venv + "/bin/a-server", 0o755)
+    code, out, err = h.install("py", "--", "uvx", "a-server==1.2")
+    equal(code, 65, out + err)
+    within("another version of a-server than 1.2", err)
+    os.rename(venv + "/lib/python3.11/site-packages/a_server-1.1.dist-info", venv + "/lib/python3.11/site-packages/a_server-1.2.dist-info")
+    code, out, err = h.install("py", "--", "uvx", "a-server==1.2", "--flag")
+    equal(code, 0, out + err)
+    within('run %s/bin/python3 %s/bin/a-server "--flag"\n' % (venv, venv), h.policy("py"))
+    within('tool allow "get_it"', h.policy("py"))
+    equal(h.install("q", "--", "pipx", "run", "--spec", "a-server", "tool", "x")[0], 69)
+    equal(h.install("q", "--", "uvx", "../evil")[0], 65)
+
+
+@test("kennel import --write installs what npx would fetch, and the client starts it from the store")
+def imported():
+    registry = Registry(hello())
+    h = Home("import", registry)
+    os.makedirs(h.dir + "/.cursor")
+    with open(h.dir + "/.cursor/mcp.json", "w") as f:
+        json.dump({"mcpServers": {"srv": {"command": "npx", "args": ["-y", "hello@1.0.0", "a"]},
+                                  "gone": {"command": "npx", "args": ["-y", "not-there@1.0.0"]}}}, f)
+    code, out, err = h.run("import", "--write")
+    equal(code, 65, out + err)
+    now = json.loads(reads(h.dir + "/.cursor/mcp.json"))["mcpServers"]
+    equal(now["srv"], {"command": "kennel", "args": ["run", "srv"]})
+    equal(now["gone"]["command"], "npx", "what cannot be installed is left as it is")
+    within("`gone`", err)
+    at = h.installed(h.policy("srv"))
+    within('%s/node_modules/hello/server.py "a"' % at, h.policy("srv"))
+    s = Mcp([KENNEL] + now["srv"]["args"], env=h.env())
+    s.initialize()
+    within("the data", json.dumps(s.request("tools/call", {"name": "get_page", "arguments": {}})))
+    s.close()
+    registry.close()
+
+
+main()
