@@ -576,7 +576,11 @@ KENNEL = \
 	supervisor/import/verb_import.o \
 	supervisor/import/write.o \
 	supervisor/import/yaml_file.o \
+	supervisor/install/ask.o \
+	supervisor/install/changes.o \
+	supervisor/install/definitions.o \
 	supervisor/install/file_tree.o \
+	supervisor/install/gc.o \
 	supervisor/install/installer.o \
 	supervisor/install/npm.o \
 	supervisor/install/npm_settings.o \
@@ -584,6 +588,7 @@ KENNEL = \
 	supervisor/install/python.o \
 	supervisor/install/signatures.o \
 	supervisor/install/store.o \
+	supervisor/install/update.o \
 	supervisor/install/verb_install.o \
 	supervisor/launch/changed_source.o \
 	supervisor/help/command.o \

@@ -29,7 +29,10 @@ static const struct help_option options[] = {
     {"--from-log", NULL, "print lines for what the log shows as refused"},
     {"--stdio", NULL, "the agent on standard input and output calls its tools"},
     {"--scripts", NULL, "run the install scripts of packages, without a network"},
-    {"--to", "SCOPE", "the registry's address: private, loopback or an address block"},
+    {"--update", NULL, "install another version, and show what it changes"},
+    {"--gc", NULL, "remove the packages that no policy starts from"},
+    {"--yes", NULL, "do not ask"},
+    {"--to", "SCOPE", "where the registry is: private, loopback or a block"},
     {"--write", NULL, "change the files; without it, only a table is printed"},
     {"--dry-run", NULL, "change nothing"},
     {"--undo", NULL, "restore the files that --write has changed"},
@@ -89,7 +92,11 @@ static const struct help_verb verbs[] = {
 	    "has no secret, and runs no script of a package. The files are kept in a "
 	    "store\n"
 	    "that no server may write, and the policy starts the server from there. For\n"
-	    "`uvx PACKAGE`, the commands that make a virtual environment are printed."},
+	    "`uvx PACKAGE`, the commands that make a virtual environment are printed.\n"
+	    "--update installs the newest version, or that of COMMAND, shows what "
+	    "differs\n"
+	    "(packages, install scripts, files, tools), and asks. --gc removes what no\n"
+	    "policy starts from."},
     {"import", "Start",
 	"[--write | --undo | --forget] [--client NAME] [--project DIR] [--no-start] "
 	"[--to SCOPE] [--key-file FILE | --stdin] [SERVER...]",

@@ -9,6 +9,11 @@
  *	signatures.c	its verification of packages
  *	python.c	packages of Python, which the user installs
  *	store.c		the store
+ *	gc.c		what no policy uses of it
+ *	update.c	a newer version
+ *	changes.c	how its files and packages differ
+ *	definitions.c	how its tools differ
+ *	ask.c		a question to a person
  *	file_tree.c		a directory that an installer has filled
  */
 #ifndef KENNEL_SUPERVISOR_INSTALL_INSTALL_H
@@ -28,6 +33,7 @@ struct install {
 	struct package_options how;
 	char *option[INSTALL_OPTIONS_MAX]; /* for `kennel init` */
 	int option_n;
+	bool update, gc, yes;
 	char **command; /* of the server, in an agent's configuration */
 	int command_n;
 };

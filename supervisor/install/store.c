@@ -46,6 +46,22 @@ store_staging_dir(void)
 	return below_data("install", dir);
 }
 
+int
+store_hold(bool alone)
+{
+	const char *dir = store_dir();
+	int fd, r = dir == NULL ? -ENOENT : fd_make_dirs(dir);
+
+	if (r < 0)
+		return r;
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0 && flock(fd, (alone ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0)
+		return fd;
+	r = errno == EWOULDBLOCK ? -EAGAIN : -errno;
+	fd_close(&fd);
+	return r;
+}
+
 /* ---- staging ------------------------------------------------------------------- */
 
 static int

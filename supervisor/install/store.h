@@ -19,6 +19,13 @@
 
 #define STORE_KEY_LEN ((size_t)2 * FILE_TREE_DIGEST_LEN) /* hex digits */
 
+/*
+ * Holds the store: while a package is put into it and its policy is written, shared; while
+ * packages are removed, alone. Returns a descriptor that is closed to release it; -EAGAIN:
+ * another kennel holds it; -errno.
+ */
+int store_hold(bool alone);
+
 struct staging {
 	char dir[PATH_MAX];  /* "": none */
 	char work[PATH_MAX]; /* tree/ and cache/ in it */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "shim/base/array.h"
+#include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
@@ -20,9 +21,11 @@
 #include "supervisor/base/other_verb.h"
 #include "supervisor/draft/draft.h"
 #include "supervisor/help/help.h"
+#include "supervisor/install/gc.h"
 #include "supervisor/install/install.h"
 #include "supervisor/install/python.h"
 #include "supervisor/install/store.h"
+#include "supervisor/install/update.h"
 
 /* Options of `kennel init`, which makes the draft. */
 static const struct {
@@ -78,15 +81,13 @@ check_free(const struct install *in)
 }
 
 static int
-install(const struct install *in)
+install_and_draft(const struct install *in)
 {
 	static struct installed done; /* large */
 	struct package_source from;
 	char *start[2];
-	int rest, status = check_free(in);
+	int rest, status;
 
-	if (status != 0)
-		return status;
 	if (python_is(in->command_n, in->command)) {
 		status = python_program(in, start, &rest);
 		return status != 0 ? status : draft(in, 1, start, rest);
@@ -96,6 +97,25 @@ install(const struct install *in)
 		status = package_install(&from, &in->how, &done);
 	return status != 0 ? status
 			   : draft(in, package_argv(&done, start), start, from.rest);
+}
+
+/* Holds the store until the policy names what is new in it. */
+static int
+install(const struct install *in)
+{
+	int hold = store_hold(false), status;
+
+	if (hold < 0) {
+		log_error("unable to use the store: %s",
+		    hold == -EAGAIN ? "`kennel install --gc` uses it; try again later"
+				    : strerror(-hold));
+		return EXIT_CONFIG;
+	}
+	status = in->update ? update(in) : check_free(in);
+	if (status == 0 && !in->update)
+		status = install_and_draft(in);
+	fd_close(&hold);
+	return status;
 }
 
 /* ---- the verb ---------------------------------------------------------------------- */
@@ -114,10 +134,21 @@ install_policy_path(const struct install *in, char ret[PATH_MAX])
 static int
 take_option(struct install *in, char **argv, int left)
 {
-	if (strcmp(argv[0], "--scripts") == 0) {
-		in->how.scripts = true;
-		return 1;
-	}
+	const struct {
+		const char *name;
+		bool *flag;
+	} flag[] = {
+	    {"--scripts", &in->how.scripts},
+	    {"--update", &in->update},
+	    {"--gc", &in->gc},
+	    {"--yes", &in->yes},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(flag); i++)
+		if (strcmp(argv[0], flag[i].name) == 0) {
+			*flag[i].flag = true;
+			return 1;
+		}
 	if (left >= 2 && strcmp(argv[0], "--to") == 0) {
 		in->how.scope = argv[1];
 		return 2;
@@ -175,12 +206,19 @@ install_main(int argc, char **argv)
 
 	if (status != 0)
 		return status;
-	if (in.name == NULL || in.command_n == 0)
-		return help_usage(&kennel_help, argv[0],
-		    "expected a name for the server, then -- and its command");
 	if (paths_config_dir() == NULL || store_dir() == NULL) {
 		log_error("%s", paths_why());
 		return EXIT_CONFIG;
 	}
+	if (in.gc) {
+		if (in.name != NULL || in.command_n > 0 || in.update)
+			return help_usage(&kennel_help, argv[0],
+			    "--gc is for the whole store, and only --yes is used with "
+			    "it");
+		return gc(in.yes);
+	}
+	if (in.name == NULL || (in.command_n == 0 && !in.update))
+		return help_usage(&kennel_help, argv[0],
+		    "expected a name for the server, then -- and its command");
 	return install(&in);
 }

@@ -1,0 +1,320 @@
+/*
+ * The policy names the version that it starts, in paths of the store. An update installs
+ * another one beside it, shows the differences, and replaces those paths in the text.
+ */
+#include "supervisor/install/update.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "policy/cli/verb.h"
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "supervisor/base/paths.h"
+#include "supervisor/install/ask.h"
+#include "supervisor/install/changes.h"
+#include "supervisor/install/definitions.h"
+#include "supervisor/install/store.h"
+#include "supervisor/launch/launch.h"
+
+#define POLICY_MAX ((size_t)1 << 20)
+#define EXIT_INPUT EXIT_BAD_INPUT
+
+struct updating {
+	char path[PATH_MAX]; /* of the policy */
+	char *text;
+	size_t len;
+	mode_t mode;
+	char key[STORE_KEY_LEN + 1]; /* that it starts from */
+	char dir[PATH_MAX];          /* of that entry */
+	struct package package;      /* in it */
+	struct installed done;       /* what is new */
+};
+
+/* ---- the policy -------------------------------------------------------------------- */
+
+/* The package that a path of the text names after the key. */
+static int
+find_package(struct updating *u)
+{
+	static const char modules[] = "/node_modules/";
+	const char *at = u->text;
+	char name[PACKAGE_TEXT_MAX], root[PATH_MAX];
+
+	while ((at = strstr(at, u->key)) != NULL) {
+		size_t n, k;
+
+		at += STORE_KEY_LEN;
+		if (strncmp(at, modules, sizeof(modules) - 1) != 0)
+			continue;
+		at += sizeof(modules) - 1;
+		n = strcspn(at, "/ \"\n");
+		if (at[0] == '@' && at[n] == '/')
+			n += 1 + strcspn(at + n + 1, "/ \"\n");
+		if (n == 0 || n >= sizeof(name))
+			continue;
+		memcpy(name, at, n);
+		name[n] = '\0';
+		k = (size_t)snprintf(root, sizeof(root), "%.3800s/node_modules/%s",
+		    u->dir, name); /* fits */
+		if (k < sizeof(root) && package_read(root, &u->package) == 0 &&
+		    u->package.program[0] != '\0')
+			return 0;
+	}
+	return -ENOENT;
+}
+
+static int
+read_policy(const struct install *in, struct updating *u)
+{
+	const char *key;
+	struct stat st = {.st_mode = 0};
+	int fd, r;
+
+	install_policy_path(in, u->path);
+	fd = open(u->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	r = fd < 0 || fstat(fd, &st) < 0 ? -errno
+					 : fd_slurp(fd, POLICY_MAX, &u->text, &u->len);
+	fd_close(&fd);
+	if (r < 0) {
+		log_error("unable to read the policy %s: %s", u->path, strerror(-r));
+		return EXIT_CONFIG;
+	}
+	u->mode = st.st_mode & 0777;
+	key = strlen(u->text) == u->len ? store_key_in(u->text, u->len) : NULL;
+	if (key != NULL) {
+		memcpy(u->key, key, STORE_KEY_LEN);
+		(void)snprintf(
+		    u->dir, sizeof(u->dir), "%.3800s/%s", store_dir(), u->key); /* fits */
+	}
+	if (key == NULL || find_package(u) < 0) {
+		log_error("%s starts no package of the store: remove it and run `kennel "
+			  "install %s -- COMMAND`",
+		    u->path, in->name);
+		return EXIT_INPUT;
+	}
+	return 0;
+}
+
+/* Appends the text with every `from` replaced. */
+static int
+replace_all(const char *text, const char *from, const char *to, struct buf *ret)
+{
+	size_t n = strlen(from);
+	const char *at;
+	int r = 0;
+
+	while (r == 0 && (at = strstr(text, from)) != NULL) {
+		r = buf_put(ret, text, (size_t)(at - text));
+		if (r == 0)
+			r = buf_puts(ret, to);
+		text = at + n;
+	}
+	return r < 0 ? r : buf_puts(ret, text);
+}
+
+/* The paths, the program's place in the package, and the version in `about`. */
+static int
+write_policy(const struct updating *u)
+{
+	const struct package *was = &u->package, *is = &u->done.package;
+	char from[2 * PATH_MAX], to[2 * PATH_MAX];
+	struct buf text[3];
+	int r;
+
+	for (size_t i = 0; i < 3; i++)
+		buf_init(&text[i], 2 * POLICY_MAX);
+	(void)snprintf(to, sizeof(to), "%s", strrchr(u->done.path, '/') + 1); /* fits */
+	r = replace_all(u->text, u->key, to, &text[0]);
+	(void)snprintf(from, sizeof(from), "%s%s", is->root,
+	    was->program + strlen(was->root)); /* fits */
+	if (r == 0)
+		r = replace_all(buf_str(&text[0]), from, is->program, &text[1]);
+	(void)snprintf(from, sizeof(from), "\"%s %s\"", was->name, was->version);
+	(void)snprintf(to, sizeof(to), "\"%s %s\"", is->name, is->version); /* fits */
+	if (r == 0)
+		r = replace_all(buf_str(&text[1]), from, to, &text[2]);
+	if (r == 0)
+		r = verb_write(u->path, text[2].data, text[2].len, u->mode);
+	for (size_t i = 0; i < 3; i++)
+		buf_free(&text[i]);
+	return r;
+}
+
+/* ---- tools ---------------------------------------------------------------------------- */
+
+#define WORDS_MAX 256
+
+struct argv {
+	char *word[WORDS_MAX];
+	int n;
+};
+
+static void
+argv_free(struct argv *a)
+{
+	for (int i = 0; i < a->n; i++)
+		free(a->word[i]);
+	a->n = 0;
+}
+
+static int
+argv_add(struct argv *a, const char *word, const char *from, const char *to)
+{
+	struct buf text;
+	int r;
+
+	if (a->n == WORDS_MAX)
+		return -E2BIG;
+	buf_init(&text, (size_t)2 * PATH_MAX);
+	r = replace_all(word, from, to, &text);
+	if (r == 0) {
+		a->word[a->n] = strdup(buf_str(&text));
+		r = a->word[a->n] == NULL ? -ENOMEM : 0;
+		a->n += r == 0;
+	}
+	buf_free(&text);
+	return r;
+}
+
+/* A word of the old command, and of the new one. */
+static int
+add_both(const struct updating *u, const char *word, struct argv *was, struct argv *is)
+{
+	const char *key = strrchr(u->done.path, '/') + 1;
+	bool program = strcmp(word, u->package.program) == 0;
+	int r = argv_add(was, word, u->key, u->key);
+
+	if (r == 0)
+		r = argv_add(is, program ? u->done.package.program : word, u->key, key);
+	return r;
+}
+
+/* The command of the policy, as it is and with the new package in place of the old. */
+static int
+commands(
+    const struct install *in, const struct updating *u, struct argv *was, struct argv *is)
+{
+	const struct sealed_exec *run;
+	char why[256];
+	struct policy_found found;
+	int r = 0;
+
+	if (find_policy_unpinned(u->path, in->name, &found, why, sizeof(why)) != 0)
+		return -EINVAL;
+	run = &found.policy.exec[found.server->run];
+	r = add_both(
+	    u, policy_str(&found.policy, found.policy.image[run->asked].path), was, is);
+	for (uint32_t i = 0; r == 0 && i < run->args.n; i++) {
+		const struct sealed_arg *arg = &found.policy.arg[run->args.first + i];
+
+		if (arg->kind == ARG_LITERAL)
+			r = add_both(u, policy_str(&found.policy, arg->text), was, is);
+	}
+	policy_found_free(&found);
+	return r;
+}
+
+static void
+show_tools(const struct install *in, const struct updating *u)
+{
+	static struct definitions old, new; /* large */
+	struct argv was = {.n = 0}, is = {.n = 0};
+	char file[PATH_MAX];
+	int r;
+
+	(void)snprintf(file, sizeof(file), "%.3800s/%.200s-%ld.kennel",
+	    store_staging_dir(), in->name, (long)getpid()); /* fits */
+	printf(
+	    "Starting both versions once, with no secret, no host and nothing to write, "
+	    "to compare their tools ...\n");
+	(void)fflush(stdout); /* before the messages of the start */
+	r = commands(in, u, &was, &is);
+	if (r == 0)
+		r = definitions_ask(file, in->name, was.n, was.word, &old);
+	if (r == 0)
+		r = definitions_ask(file, in->name, is.n, is.word, &new);
+	if (r < 0)
+		printf("The tools are not compared: %s. `kennel server pin %s --diff` "
+		       "does it after the update.\n",
+		    new.why[0] != '\0'   ? new.why
+		    : old.why[0] != '\0' ? old.why
+					 : strerror(-r),
+		    in->name);
+	else if (definitions_diff(&old, &new) == 0)
+		printf("Tools: all %zu have the same definitions.\n", new.n);
+	argv_free(&was);
+	argv_free(&is);
+	definitions_free(&old);
+	definitions_free(&new);
+}
+
+/* ---- the update -------------------------------------------------------------------------- */
+
+static int
+find_source(
+    const struct install *in, const struct updating *u, struct package_source *ret)
+{
+	char newest[PACKAGE_TEXT_MAX + 8];
+	char *word[] = {(char *)"npx", newest};
+	int status;
+
+	(void)snprintf(newest, sizeof(newest), "%s@latest", u->package.name); /* fits */
+	status = in->command_n > 0 ? package_source(in->command_n, in->command, ret)
+				   : package_source(2, word, ret);
+	if (status == 0 && strcmp(ret->name, u->package.name) != 0) {
+		log_error(
+		    "expected the package %s, found %s", u->package.name, ret->name);
+		status = EXIT_INPUT;
+	}
+	return status;
+}
+
+static int
+propose(const struct install *in, struct updating *u)
+{
+	int r;
+
+	printf("\n%s: %s %s -> %s\n", in->name, u->package.name, u->package.version,
+	    u->done.package.version);
+	r = changes_show(u->dir, u->done.path, u->package.name);
+	if (r < 0)
+		printf("The files are not compared: %s\n", strerror(-r));
+	show_tools(in, u);
+	if (!in->yes && !ask_person("Change the policy to the new version?"))
+		return 1;
+	r = write_policy(u);
+	if (r < 0) {
+		log_error("unable to write %s: %s", u->path, strerror(-r));
+		return EXIT_CONFIG;
+	}
+	printf(
+	    "%s starts %s %s from now on. If it is sealed, run `kennel policy compile`; "
+	    "if it has pins, run `kennel server pin %s`.\n",
+	    u->path, u->package.name, u->done.package.version, in->name);
+	return 0;
+}
+
+int
+update(const struct install *in)
+{
+	static struct updating u; /* large */
+	struct package_source from;
+	int status = read_policy(in, &u);
+
+	if (status == 0)
+		status = find_source(in, &u, &from);
+	if (status == 0)
+		status = package_install(&from, &in->how, &u.done);
+	if (status == 0 && strcmp(u.dir, u.done.path) == 0)
+		printf("%s starts this version already.\n", u.path);
+	else if (status == 0)
+		status = propose(in, &u);
+	free(u.text);
+	return status;
+}
