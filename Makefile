@@ -590,6 +590,7 @@ KENNEL = \
 	supervisor/install/store.o \
 	supervisor/install/update.o \
 	supervisor/install/verb_install.o \
+	supervisor/install/verb_try.o \
 	supervisor/launch/changed_source.o \
 	supervisor/help/command.o \
 	supervisor/help/complete.o \

@@ -39,10 +39,10 @@ static const struct verb {
     {"run", run_main, 1}, {"serve", serve_main, 1}, {"exec", exec_main, 1},
     {"policy", policy_family_main, 2, true}, {"server", server_main, 2},
     {"audit", audit_main, 2}, {"approve", approve_main, 2}, {"secret", secret_main, 2},
-    {"init", init_main, 1}, {"install", install_main, 1}, {"import", import_main, 1},
-    {"learn", learn_main, 1}, {"list", servers_list_main, 1}, {"ps", ps_main, 1},
-    {"top", top_main, 1}, {"doctor", doctor_main, 1, true}, {"help", help_main, 1, true},
-    {"version", version_main, 1, true},
+    {"init", init_main, 1}, {"install", install_main, 1}, {"try", try_main, 1},
+    {"import", import_main, 1}, {"learn", learn_main, 1}, {"list", servers_list_main, 1},
+    {"ps", ps_main, 1}, {"top", top_main, 1}, {"doctor", doctor_main, 1, true},
+    {"help", help_main, 1, true}, {"version", version_main, 1, true},
     {"complete", complete_main, 1, true}, /* for shells, and in no list */
 };
 

@@ -16,7 +16,7 @@ struct other_verb {
 };
 
 /* Returns its exit status. */
-int other_verb_run(const struct other_verb *, verb_fn *, int argc, char **argv);
+int other_verb_run(const struct other_verb *how, verb_fn *fn, int argc, char **argv);
 /*
  * The same with no input, and without ^C, which is for the verb alone. What it prints, on
  * standard error too, is returned: at most max bytes of its end, with a NUL; the caller

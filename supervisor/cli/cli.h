@@ -29,6 +29,7 @@ int import_main(int argc, char **argv);
 int learn_main(int argc, char **argv);
 /* supervisor/install */
 int install_main(int argc, char **argv);
+int try_main(int argc, char **argv);
 /* supervisor/servers: kennel list, and verbs of kennel server */
 int servers_list_main(int argc, char **argv);
 int server_list_main(int argc, char **argv);

@@ -97,6 +97,18 @@ static const struct help_verb verbs[] = {
 	    "differs\n"
 	    "(packages, install scripts, files, tools), and asks. --gc removes what no\n"
 	    "policy starts from."},
+    {"try", "Start",
+	"[--scripts] [--to SCOPE] [--work DIR] [--env VARIABLE[=VALUE]]... [--secret "
+	"VARIABLE]... [--vault VARIABLE=PATH]... -- COMMAND [ARG...]",
+	"look at a server: install it in a sandbox, show its policy, call its tools",
+	"--scripts --to --work --env --secret --vault",
+	"kennel try -- npx -y @modelcontextprotocol/server-filesystem ~/notes", "-",
+	.more =
+	    "The package is installed as by `kennel install`; the policy is drafted and "
+	    "the\n"
+	    "tools are pinned, and neither is kept. At the prompt, TOOL {ARGUMENTS} "
+	    "calls a\n"
+	    "tool; what the policy says `ask` to is allowed there. An empty line ends."},
     {"import", "Start",
 	"[--write | --undo | --forget] [--client NAME] [--project DIR] [--no-start] "
 	"[--to SCOPE] [--key-file FILE | --stdin] [SERVER...]",

@@ -33,7 +33,7 @@ struct import {
 	size_t name_n;
 	char project[PATH_MAX];
 	const char *key_file; /* of the vault, or NULL */
-	const char *scope;    /* of the registry's address, for `kennel install`, or NULL */
+	const char *scope; /* of the registry's address, for `kennel install`, or NULL */
 	bool write, start, by_stdin, undo, forget;
 	struct import_found found[IMPORT_FILES_MAX];
 	size_t found_n;

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/* Asks on the terminal. Without one, says that --yes answers it: false. */
+/* Asks on the terminal. Without one, names --yes, which answers it: false. */
 bool ask_person(const char *question);
 
 #endif

@@ -122,7 +122,7 @@ is_plain(const char *text)
 }
 
 /* Does a link in a directory this deep stay in the tree? Each link is checked on its own:
- * if a path leads through others, it stays inside by the same rule. ".." is understood
+ * if a path leads through others, it stays inside by the same rule. ".." is accepted
  * only at the start, where the directory is real. */
 static bool
 link_stays(const char *target, int depth)

@@ -2,6 +2,7 @@
  * kennel install: packages of servers, in a store.
  *
  *	verb_install.c	the verb: options, and the draft
+ *	verb_try.c	kennel try: all of it, and a prompt
  *	package.c	one installation
  *	npm.c		the user's npm
  *	npm_settings.c	and its registry

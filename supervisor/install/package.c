@@ -15,7 +15,7 @@
 #include "supervisor/draft/script.h"
 #include "supervisor/install/installer.h"
 
-#define CELL_USER 65534 /* nobody: of the cell, if root installs */
+#define CELL_USER 65534 /* of the cell, if root installs */
 #define NAMED_MAX 6     /* packages that are named in a message */
 #define MEGABYTE  1e6
 

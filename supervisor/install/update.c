@@ -182,7 +182,7 @@ argv_add(struct argv *a, const char *word, const char *from, const char *to)
 	return r;
 }
 
-/* A word of the old command, and of the new one. */
+/* An argument of the old command, and of the new one. */
 static int
 add_both(const struct updating *u, const char *word, struct argv *was, struct argv *is)
 {

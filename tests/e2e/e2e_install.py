@@ -25,6 +25,7 @@ def install():
     within('%s/node_modules/hello/server.py "--flag" "a b"\n' % at, text)
     within("read %s/node_modules\n" % at, text)
     within('tool allow "get_page"', text, "it was started once")
+    within("No signatures are verified: ", out)
     equal(h.store(), [os.path.basename(at)])
     equal(h.staging(), [], "nothing else is left")
     check(os.path.exists(at + "/node_modules/dep/index.js"), "what it depends on")
@@ -48,9 +49,6 @@ def install():
     code, out, err = h.install("hello", "--", "npx", "hello@1.0.0")
     equal(code, 78, out + err)
     within("exists: remove it to draft it again", err)
-    registry.packages[0] = hello(files={"data.txt": "other data\n"})
-    equal(h.install("other", "--no-start", "--", "npx", "hello")[0], 0)
-    equal(len(h.store()), 2)
     registry.close()
 
 
@@ -102,18 +100,12 @@ def scripts():
     equal(reads(at + "built.txt"), b"built\n", "the control: it ran")
     equal(reads(at + "token.txt"), b"")
     check(not os.path.exists(h.dir + "/left"))
-    registry.packages[0] = hello(scripts={"install": "exit 3"})
-    code, out, err = h.install("fails", "--scripts", "--no-start", "--", "npx", "hello@1.0.0")
-    equal(code, 65, out + err)
-    within("unable to run the install scripts", err)
-    check(not os.path.exists(h.kennel + "/policies/fails.kennel"))
-    equal(len(h.store()), 2)
     registry.close()
 
 
-@test("a package with a link that leaves it or a program outside of it is refused, and nothing of it is kept")
+@test("a package with a link that leaves it or a program outside of it is refused; what cannot be installed leaves nothing")
 def hostile():
-    registry = Registry(hello(files={"attempts": "link ../../up\nfifo pipe"}))
+    registry = Registry(hello(files={"attempts": "link ../../up"}))
     h = Home("hostile", registry)
     code, out, err = h.install("link", "--no-start", "--", "npx", "hello@1.0.0")
     equal(code, 65, out + err)
@@ -123,8 +115,6 @@ def hostile():
     code, out, err = h.install("bin", "--no-start", "--", "npx", "hello@1.0.0")
     equal(code, 65, out + err)
     within("names no program of its own", err)
-    registry.packages = [hello(files={"attempts": "link hello/server.py"})]
-    equal(h.install("good", "--no-start", "--", "npx", "hello@1.0.0")[0], 0, "the control: a link that stays")
     code, out, err = h.install("none", "--", "npx", "not-there@1.0.0")
     equal(code, 65, out + err)
     within("npm: ", err)
@@ -150,9 +140,6 @@ def others():
     at = h.installed(h.policy("own"))
     within('%s/node_modules/own/server.py "--flag"' % at, h.policy("own"))
     within("No signatures are verified: the package is a directory", out)
-    code, out, err = h.install("a", "--no-start", "--", "npx", "hello@1.0.0")
-    within("No signatures are verified: ", out)
-    equal(code, 0, err)
     answer = registry.answer
     registry.answer = lambda path: b'{"invalid": [{"name": "hello"}], "missing": []}' if path.endswith("/said") else answer(path)
     code, out, err = h.install("b", "--no-start", "--", "npx", "hello@1.0.0")
@@ -265,6 +252,25 @@ def update():
     for words in (["--gc", "hello"], ["--update"], ["--gc", "--update"]):
         equal(h.install(*words)[0], 64, words)
     equal(h.install("--update", "none")[0], 78)
+    registry.close()
+
+
+@test("kennel try installs, drafts, pins, shows ten lines of the policy and calls tools; it leaves the package in the store and nothing else")
+def look():
+    registry = Registry(hello(tools=("get_page:reads a page", "send_it:sends\x1b[2J it")))
+    h = Home("try", registry)
+    code, out, err = h.run("try", "--env", "A=b", "--env", "C=d", "--", "npx", "-y", "hello@1.0.0", stdin=b'get_page {"a": 1}\nsend_it\nnone\nget_page x\n\n')
+    equal(code, 0, out + err)
+    for line in ("server hello {", "get_page", "reads a page", "    the data", "kennel install hello --env A=b --env C=d -- npx -y hello@1.0.0\n",
+                 "expected TOOL {", "    ... and "):
+        within(line, out)
+    equal(out.count("    the data\n"), 2, "a tool that asks is allowed at the prompt")
+    absent("\x1b", out + err)
+    within('the policy grants no tool named "none"', out)
+    equal(len(h.store()), 1)
+    equal((h.staging(), os.path.isdir(h.kennel + "/policies")), ([], False))
+    equal(h.run("try", "--", "/bin/cat")[0], 65)
+    equal(h.run("try", "hello")[0], 64)
     registry.close()
 
 

@@ -1,0 +1,439 @@
+/*
+ * kennel try: installs a server, drafts and pins it, shows its policy, and calls its tools
+ * for a person. The policy is in a directory that is removed at the end; the package stays
+ * in the store.
+ *
+ * Process: kennel, the user's. What the server and the package print is shown printable.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shim/base/array.h"
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "supervisor/base/exit_status.h"
+#include "supervisor/base/other_verb.h"
+#include "supervisor/base/paths.h"
+#include "supervisor/cli/cli.h"
+#include "supervisor/cli/mcp_client.h"
+#include "supervisor/draft/draft.h"
+#include "supervisor/help/help.h"
+#include "supervisor/install/file_tree.h"
+#include "supervisor/install/package.h"
+#include "supervisor/install/store.h"
+#include "supervisor/registry/reference.h"
+
+#define WORDS_MAX   600
+#define LINES_SHOWN 10
+#define INPUT_MAX   65536
+#define SHOWN_MAX   2000 /* bytes of a line */
+#define POLICY_MAX  (1u << 20)
+#define PAGES_MAX   64
+
+struct trial {
+	char name[65];
+	char dir[PATH_MAX];    /* removed at the end */
+	char policy[PATH_MAX]; /* in it: the draft */
+	char run[PATH_MAX];    /* the same, for the person at the prompt */
+	char **option, **command;
+	int option_n, command_n;
+};
+
+/* ---- output ------------------------------------------------------------------------ */
+
+static void
+put_lines(const char *before, const char *text)
+{
+	char shown[4 * SHOWN_MAX + 1];
+
+	while (*text != '\0') {
+		size_t n = strcspn(text, "\n");
+
+		printf("%s%s\n", before,
+		    log_quote(shown, sizeof(shown), text, n > SHOWN_MAX ? SHOWN_MAX : n));
+		text += n + (text[n] == '\n');
+	}
+}
+
+/* The lines that decide; comments are for the review of a draft. */
+static void
+show_policy(const char *text)
+{
+	char shown[4 * SHOWN_MAX + 1];
+	size_t lines = 0;
+
+	printf("\nIts policy; what it does not name is refused:\n\n");
+	while (*text != '\0') {
+		size_t n = strcspn(text, "\n"), blank = strspn(text, " \t");
+
+		if (n > blank && text[blank] != '#' && lines++ < LINES_SHOWN)
+			printf("    %s%s\n", blank > 0 ? "    " : "",
+			    log_quote(shown, sizeof(shown), text + blank,
+				n - blank > SHOWN_MAX ? SHOWN_MAX : n - blank));
+		text += n + (text[n] == '\n');
+	}
+	if (lines > LINES_SHOWN)
+		printf("    ... and %zu more\n", lines - LINES_SHOWN);
+}
+
+/* ---- the policy of the prompt ----------------------------------------------------------- */
+
+static char *
+read_text(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	char *text = NULL;
+	size_t len;
+
+	if (fd >= 0 && fd_slurp(fd, POLICY_MAX, &text, &len) < 0)
+		text = NULL;
+	fd_close(&fd);
+	return text;
+}
+
+/* Who types a call at the prompt is the person who would be asked: `ask` is `allow` here. */
+static int
+write_run(const struct trial *t, const char *text)
+{
+	static const char by[] = "tool by-annotations", ask[] = "tool ask ";
+	int fd = open(t->run, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+
+	if (out == NULL) {
+		fd_close(&fd);
+		return -EIO;
+	}
+	while (*text != '\0') {
+		size_t n = strcspn(text, "\n"), blank = strspn(text, " \t");
+		const char *word = text + blank;
+
+		if (strncmp(word, by, sizeof(by) - 1) == 0)
+			fprintf(out, "tool allow *\n");
+		else if (strncmp(word, ask, sizeof(ask) - 1) == 0)
+			fprintf(out, "tool allow %.*s\n",
+			    (int)(n - blank - sizeof(ask) + 1), word + sizeof(ask) - 1);
+		else
+			fprintf(out, "%.*s\n", (int)n, text);
+		text += n + (text[n] == '\n');
+	}
+	return fclose(out) != 0 ? -EIO : 0;
+}
+
+/* ---- the prompt -------------------------------------------------------------------------- */
+
+static void
+show_tool(struct json item)
+{
+	char name[256], about[4096];
+	struct json text;
+	size_t len;
+
+	if (json_get(item, "name", &text) < 0 ||
+	    json_text(text, name, sizeof(name), &len) < 0)
+		return;
+	if (json_get(item, "description", &text) < 0 ||
+	    json_text(text, about, sizeof(about), &len) < 0)
+		about[0] = '\0';
+	about[strcspn(about, "\n")] = '\0';
+	put_lines("    ", name);
+	if (about[0] != '\0')
+		put_lines("        ", about);
+}
+
+static int
+show_tools(struct client *c)
+{
+	char params[CLIENT_PAGE_MAX] = "";
+	struct json key, item;
+	struct json_walk w;
+	int r = 1;
+
+	printf("\nIts tools:\n\n");
+	for (int page = 0; r > 0 && page < PAGES_MAX; page++) {
+		r = client_ask(c, "tools/list", params);
+		if (r < 0)
+			return r;
+		json_walk(&w, c->m.result[RESULT_TOOLS]);
+		while (json_next(&w, &key, &item))
+			show_tool(item);
+		r = client_next_page(c, params);
+	}
+	return r < 0 ? r : 0;
+}
+
+static void
+show_result(struct client *c)
+{
+	static char text[1u << 20]; /* longer texts are not shown */
+	struct json content, key, item, one;
+	struct json_walk w;
+	size_t len;
+
+	if (json_get(c->m.top[TOP_RESULT], "content", &content) < 0)
+		return;
+	json_walk(&w, content);
+	while (json_next(&w, &key, &item)) {
+		if (json_get(item, "text", &one) == 0 &&
+		    json_text(one, text, sizeof(text), &len) == 0)
+			put_lines("    ", text);
+		else
+			printf("    (a result that is no text)\n");
+	}
+}
+
+/* Visible ASCII: what a policy can name, too. */
+static bool
+is_plain(const char *name, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (name[i] <= ' ' || name[i] > '~')
+			return false;
+	return len > 0;
+}
+
+/* TOOL, or TOOL and its arguments as a JSON object. */
+static int
+call(struct client *c, char *line)
+{
+	size_t n = strcspn(line, " \t");
+	const char *arguments = line + n + strspn(line + n, " \t");
+	struct json object;
+	struct buf params;
+	int r;
+
+	if (arguments[0] == '\0')
+		arguments = "{}";
+	if (!is_plain(line, n) || json_of(arguments, &object) < 0 ||
+	    arguments[0] != '{') {
+		printf("    expected TOOL {\"ARGUMENT\": VALUE, ...}\n");
+		return 0;
+	}
+	buf_init(&params, (size_t)2 * INPUT_MAX);
+	r = buf_puts(&params, "\"name\":");
+	if (r == 0)
+		r = json_quote(&params, line, n);
+	if (r == 0)
+		r = buf_printf(&params, ",\"arguments\":%s", arguments);
+	if (r == 0)
+		r = client_ask(c, "tools/call", buf_str(&params));
+	buf_free(&params);
+	if (r == 0)
+		show_result(c);
+	if (r == -EREMOTEIO)
+		put_lines("    ", c->why);
+	return r == -EREMOTEIO ? 0 : r;
+}
+
+static int
+prompt(struct client *c)
+{
+	static char line[INPUT_MAX];
+	int r = 0;
+
+	printf("\nCall one: TOOL {\"ARGUMENT\": VALUE, ...}. An empty line ends.\n");
+	while (r == 0) {
+		printf("> ");
+		(void)fflush(stdout); /* before it waits */
+		if (fgets(line, sizeof(line), stdin) == NULL)
+			break;
+		line[strcspn(line, "\n")] = '\0';
+		if (line[strspn(line, " \t")] == '\0')
+			break;
+		r = call(c, line + strspn(line, " \t"));
+	}
+	printf("\n");
+	return r;
+}
+
+static int
+serve(const struct trial *t)
+{
+	const char *const argv[] = {"kennel", "run", t->name, "--policy", t->run, NULL};
+	int to = -1, from = -1, r;
+	struct client c;
+	pid_t pid = 0;
+
+	(void)signal(SIGPIPE, SIG_IGN); /* cannot fail: valid signal */
+	r = client_spawn(argv, &pid, &to, &from);
+	if (r < 0) {
+		log_error("unable to start kennel: %s", strerror(-r));
+		return EXIT_FAILED;
+	}
+	r = client_open(&c, to, from, "{}");
+	if (r == 0)
+		r = show_tools(&c);
+	if (r == 0)
+		r = prompt(&c);
+	if (r < 0)
+		log_error("unable to use %s: %s", t->name, c.why);
+	client_free(&c);
+	(void)client_reap(pid); /* its input is closed */
+	return r < 0 ? EXIT_INPUT : 0;
+}
+
+/* ---- the steps ----------------------------------------------------------------------------- */
+
+static int
+install_quietly(const struct trial *t)
+{
+	const struct other_verb quiet = {.quiet = true};
+	char *word[WORDS_MAX];
+	int n = 0;
+
+	if (t->option_n + t->command_n + 8 > WORDS_MAX)
+		return EXIT_USAGE;
+	word[n++] = (char *)"install";
+	word[n++] = (char *)t->name;
+	word[n++] = (char *)"-o";
+	word[n++] = (char *)t->policy;
+	for (int i = 0; i < t->option_n; i++)
+		word[n++] = t->option[i];
+	word[n++] = (char *)"--";
+	for (int i = 0; i < t->command_n; i++)
+		word[n++] = t->command[i];
+	return other_verb_run(&quiet, install_main, n, word);
+}
+
+static int
+pin_quietly(const struct trial *t)
+{
+	const struct other_verb quiet = {.quiet = true};
+	char pins[PATH_MAX];
+	char *word[] = {(char *)"pin", (char *)t->name, (char *)"--policy",
+	    (char *)t->policy, (char *)"-o", pins, (char *)"--add-line"};
+
+	(void)snprintf(pins, sizeof(pins), "%.3900s/%s.pins", t->dir, t->name); /* fits */
+	return other_verb_run(&quiet, pin_main, 7, word);
+}
+
+static int
+run_trial(const struct trial *t)
+{
+	char *text;
+	int status;
+
+	printf("Installing it in a sandbox ...\n");
+	(void)fflush(stdout); /* before it waits */
+	status = install_quietly(t);
+	if (status != 0)
+		return status;
+	printf("Pinning the definitions of its tools ...\n");
+	(void)fflush(stdout); /* the same */
+	status = pin_quietly(t);
+	text = read_text(t->policy);
+	if (text == NULL)
+		return EXIT_FAILED;
+	show_policy(text);
+	if (status == 0)
+		status = write_run(t, text) < 0 ? EXIT_FAILED : serve(t);
+	free(text);
+	printf("To keep it: kennel install %s", t->name);
+	for (int i = 0; i < t->option_n; i++)
+		draft_shell_word(stdout, t->option[i]);
+	printf(" --");
+	for (int i = 0; i < t->command_n; i++)
+		draft_shell_word(stdout, t->command[i]);
+	printf("\nTo remove its package: kennel install --gc\n");
+	return status;
+}
+
+/* ---- the verb --------------------------------------------------------------------------------- */
+
+/* A name for it, from that of its package: the last part, in a server's characters. */
+static void
+name_it(struct trial *t, const char *package)
+{
+	const char *slash = strrchr(package, '/');
+	size_t n = 0;
+
+	for (const char *p = slash == NULL ? package : slash + 1;
+	     *p != '\0' && n < sizeof(t->name) - 1; p++) {
+		int c = tolower((unsigned char)*p);
+
+		t->name[n++] = (char)(isascii(c) && isalnum(c) ? c : '-');
+	}
+	t->name[n] = '\0';
+	if (!draft_name_ok(t->name))
+		(void)snprintf(t->name, sizeof(t->name), "server"); /* fits */
+}
+
+static int
+make_dir(struct trial *t)
+{
+	const char *data = store_staging_dir();
+	int r = data == NULL ? -ENOENT : fd_make_dirs(data);
+
+	if (r == 0) {
+		(void)snprintf(t->dir, sizeof(t->dir), "%.3900s/try-XXXXXX", data);
+		r = mkdtemp(t->dir) == NULL ? -errno : 0;
+	}
+	if (r < 0) {
+		t->dir[0] = '\0';
+		log_error("unable to create a directory: %s", strerror(-r));
+		return EXIT_CONFIG;
+	}
+	(void)snprintf(
+	    t->policy, sizeof(t->policy), "%.3900s/%s.kennel", t->dir, t->name);
+	(void)snprintf(t->run, sizeof(t->run), "%.3900s/run.kennel", t->dir); /* fits */
+	return 0;
+}
+
+/* An option of `kennel install`, with its value: the number of words; 0: none of those. */
+static int
+option_words(char *const *argv, int left)
+{
+	static const struct {
+		const char *name;
+		int words;
+	} option[] = {{"--scripts", 1}, {"--to", 2}, {"--work", 2}, {"--env", 2},
+	    {"--secret", 2}, {"--vault", 2}};
+
+	for (size_t i = 0; i < ARRAY_LEN(option); i++)
+		if (strcmp(argv[0], option[i].name) == 0 && left >= option[i].words)
+			return option[i].words;
+	return 0;
+}
+
+int
+try_main(int argc, char **argv)
+{
+	static struct package_source from; /* large */
+	static struct trial t;
+	int i, n, status, hold;
+
+	for (i = 1; i < argc && strcmp(argv[i], "--") != 0; i += n) {
+		n = option_words(argv + i, argc - i);
+		if (n == 0)
+			return help_refuse(&kennel_help, argv[0], argv[i]);
+	}
+	t.option = argv + 1;
+	t.option_n = i - 1;
+	t.command = argv + i + 1;
+	t.command_n = i < argc ? argc - i - 1 : 0;
+	if (t.command_n == 0)
+		return help_usage(
+		    &kennel_help, argv[0], "expected -- and the command of a server");
+	status = package_source(t.command_n, t.command, &from);
+	if (status != 0)
+		return status;
+	name_it(&t, from.name);
+	hold = store_hold(false); /* no --gc before the end */
+	if (hold < 0) {
+		log_error("unable to use the store: %s", strerror(-hold));
+		return EXIT_CONFIG;
+	}
+	status = make_dir(&t);
+	if (status == 0)
+		status = run_trial(&t);
+	if (t.dir[0] != '\0' && file_tree_remove(AT_FDCWD, t.dir) < 0)
+		log_warn("unable to remove %s", t.dir);
+	fd_close(&hold);
+	return status;
+}
