@@ -35,6 +35,7 @@
 #define LINGER_MS    500 /* from the response to the end of its stream */
 #define RETRY_MS     1000
 #define ANSWERS_MAX  (64u << 20) /* bytes of memory for unfinished answers */
+#define SMALL_MAX    (64u << 10) /* of one, which may go beyond that */
 #define RETRY_MS_MIN 100
 #define RETRY_MS_MAX 60000
 #define WAIT_MS_MAX  60000
@@ -151,20 +152,24 @@ linger(struct exchange *x)
 		x->at_ns = loop_now() + LINGER_MS * LOOP_MS;
 }
 
-/* Is the memory of all answers used up?  Also a stream that has brought its response, and
- * is still open, can fill it. */
-static bool
-is_full(const struct remote *r)
+static size_t
+memory_of(const struct exchange *x)
 {
+	return x->kind == EXCHANGE_FREE ? 0
+					: x->json.cap + x->sse.line.cap + x->sse.data.cap;
+}
+
+/* Is the memory of all answers used up?  Also a stream that has brought its response, and
+ * is still open, can fill it.  A small answer is not refused for the large ones. */
+static bool
+is_full(const struct exchange *x)
+{
+	const struct exchange *all = x->remote->exchange;
 	size_t i, sum = 0;
 
-	for (i = 0; i < EXCHANGES_MAX; i++) {
-		const struct exchange *x = &r->exchange[i];
-
-		if (x->kind != EXCHANGE_FREE)
-			sum += x->json.cap + x->sse.line.cap + x->sse.data.cap;
-	}
-	return sum > ANSWERS_MAX;
+	for (i = 0; i < EXCHANGES_MAX; i++)
+		sum += memory_of(&all[i]);
+	return sum > ANSWERS_MAX && memory_of(x) > SMALL_MAX;
 }
 
 static int
@@ -204,11 +209,15 @@ on_body(void *arg, const char *bytes, size_t len)
 	if (r < 0 && x->broken == NULL)
 		x->broken = r == -EMSGSIZE ? "a message of more than 16 MiB"
 					   : "more than the memory of this server holds";
-	if (x->broken == NULL && is_full(x->remote))
+	if (x->broken == NULL && is_full(x))
 		x->broken = "more than 64 MiB of unfinished answers";
 	if (x->answered)
 		linger(x);
-	return x->broken != NULL ? -1 : 0;
+	if (x->broken == NULL)
+		return 0;
+	buf_free(&x->json); /* now: libcurl goes on with others first */
+	sse_free(&x->sse);
+	return -1;
 }
 
 /* ---- going on -------------------------------------------------------------------- */

@@ -479,6 +479,36 @@ answered_streams_fill(void **state)
 	    r.exchange[0].sse.line.cap + r.exchange[1].sse.line.cap, 0, 1u << 20);
 }
 
+/* Large answers side by side: the one that goes beyond the limit is refused, and a small
+ * one is not, although libcurl brings it before that one's end. */
+static void
+small_beside_large(void **state)
+{
+	static char much[12u << 20];
+	struct http_call *c;
+	int refused = 0;
+
+	(void)state;
+	greet("2025-11-25");
+	memset(much, 'x', sizeof(much));
+	for (int i = 1; refused == 0; i++) {
+		call(i);
+		c = last();
+		assert_int_equal(head(c, EVENTS), 0);
+		refused = c->events.body(c->arg, much, sizeof(much));
+		assert_in_range(i, 1, 8);
+	}
+	call(100);
+	answer(last(), "{\"id\":100,\"result\":{}}");
+	assert_true(said("\"id\":100,\"result\""));
+	end(c, "refused");
+	assert_true(said("64 MiB"));
+	/* also while the others keep all of it */
+	call(101);
+	answer(last(), "{\"id\":101,\"result\":{}}");
+	assert_true(said("\"id\":101,\"result\""));
+}
+
 /* Rows of streams that only stay open are free for new messages. */
 static void
 rows_of_answered_streams(void **state)
@@ -878,9 +908,9 @@ marks(void **state)
 
 	(void)state;
 	list(tools, sizeof(tools) - 1);
-	c = with_arguments(
-	    "gr\xc3\xb6\xc3\x9f\x65", "{\"a\":1,\"b\":2,\"c\":{\"d\":\"3\",\"a\":9,\"e\":"
-				      "{\"\\u0061\":4}},\"d\":5,\"g\":{\"f\":6}}");
+	c = with_arguments("gr\xc3\xb6\xc3\x9f\x65",
+	    "{\"a\":1,\"b\":2,\"c\":{\"d\":\"3\",\"a\":9,\"e\":"
+	    "{\"\\u0061\":4}},\"d\":5,\"g\":{\"f\":6}}");
 	assert_true(has_header(c, "Mcp-Param-A: 1\n"));
 	assert_true(has_header(c, "Mcp-Param-D: 3\n"));
 	assert_true(has_header(c, "Mcp-Param-E: 4\n"));
@@ -937,6 +967,7 @@ main(void)
 	    TEST(batches),
 	    TEST(no_batches),
 	    TEST(answered_streams_fill),
+	    TEST(small_beside_large),
 	    TEST(rows_of_answered_streams),
 	    TEST(endless_refusal_of_a_stream),
 	    TEST(renewed_session),
