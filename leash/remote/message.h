@@ -35,7 +35,7 @@ void message_one_line(char *, size_t);
 struct buf;
 /* The text of a string without its escapes.  0, -EBADMSG, -EMSGSIZE or -ENOMEM. */
 int message_unescape(struct slice, struct buf *);
-/* A string's bytes between its quotes, as written; len 0: it is none. */
+/* A string's bytes between its quotes, as written; len 0: not a string. */
 struct slice slice_text(struct slice value);
 
 typedef void member_fn(void *arg, struct slice key, struct slice value);

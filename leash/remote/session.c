@@ -322,7 +322,8 @@ closed(void *arg, const char *why)
 void
 session_close(struct remote *r)
 {
-	static const struct http_events events = {ignore_bytes, ignore_bytes, closed};
+	static const struct http_events events = {
+	    .head = ignore_bytes, .body = ignore_bytes, .done = closed};
 	struct exchange none = {.remote = r};
 	struct http_request q = {
 	    .method = "DELETE", .url = r->url, .timeout_ms = CLOSE_MS};
