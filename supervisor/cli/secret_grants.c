@@ -232,7 +232,9 @@ revoke_stale(const struct buf *all, const char *path, const char *server)
 	const char *state;
 	int n = 0, status = 0;
 
-	json_walk(&w, json_scan(all->data, all->len, &m) < 0 ? (struct json){0} : m.root);
+	if (json_scan(all->data, all->len, &m) < 0)
+		return EXIT_FAILED; /* the keeper's list is JSON */
+	json_walk(&w, m.root);
 	while (json_next(&w, &key, &grant)) {
 		if ((path != NULL && strcmp(text_of(grant, "path", text), path) != 0) ||
 		    (server != NULL &&
