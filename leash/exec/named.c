@@ -293,17 +293,13 @@ use_of(struct call *c, const struct file_call *f, const uint64_t *arg)
 {
 	uint64_t flags;
 
-	switch (f->by) {
-	case BY_FLAGS:
+	if (f->by == BY_FLAGS)
 		return use_of_flags(arg[f->flags]);
-	case BY_HOW:
-		return call_copy_u64(c, arg[f->flags], &flags) < 0 ? 0
-								   : use_of_flags(flags);
-	case BY_SOCKET:
-		return socket_path(c, arg[1]) ? f->use : 0;
-	default:
-		return f->use;
-	}
+	if (f->by == BY_HOW && call_copy_u64(c, arg[f->flags], &flags) == 0)
+		return use_of_flags(flags);
+	if (f->by == BY_SOCKET && !socket_path(c, arg[1]))
+		return 0;
+	return f->use; /* BY_HOW has none */
 }
 
 /* ---- the report ------------------------------------------------------------------ */

@@ -73,9 +73,9 @@ static const struct help_verb verbs[] = {
 	    "of --work, and no credentials. kennel calls the tools that only read; with\n"
 	    "--stdio, an agent calls what it likes. Each file, program and host that "
 	    "the\n"
-	    "server asks for is seen. The draft grants what it used; what it asked for "
-	    "in\n"
-	    "vain is in comments. Without --net it reaches no host."},
+	    "server asks for is seen. The draft grants what it used; what it did not "
+	    "get\n"
+	    "is in comments. Without --net it reaches no host."},
     {"install", "Start",
 	"NAME [--scripts] [--to SCOPE] [--work DIR] [--env VARIABLE[=VALUE]]... "
 	"[--secret "

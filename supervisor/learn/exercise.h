@@ -20,7 +20,7 @@ struct exercise_values {
 
 /*
  * Connects to the server on these descriptors, which it then owns, and calls each tool
- * whose annotations and name say that it only reads.  Prints what it calls. 0, or -errno
+ * that only reads by its annotations and its name.  Prints what it calls. 0, or -errno
  * and why.
  */
 int exercise(int to, int from, const struct exercise_values *, char *why, size_t why_cap);

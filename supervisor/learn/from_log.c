@@ -59,7 +59,7 @@ put_line(const struct group_row *g)
 	learn_inert(stdout, g->part[LINE]);
 	printf("    # %" PRIu64 " times, the last in record %" PRIu64, g->n, g->last_idx);
 	if (exec) {
-		printf("; with which arguments, the log does not tell: ");
+		printf("; the log has no arguments: ");
 		learn_inert(stdout, g->part[REASON]);
 	}
 	putchar('\n');

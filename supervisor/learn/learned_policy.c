@@ -10,7 +10,7 @@
 #include "supervisor/learn/credentials.h"
 #include "supervisor/learn/fold.h"
 
-#define IN_VAIN_MAX 24 /* lines about files that the learning cell did not have */
+#define LACKING_MAX 24 /* lines about files that the learning cell did not have */
 
 /* ---- the learning cell --------------------------------------------------------------- */
 
@@ -297,7 +297,7 @@ put_files(const struct learn *l, FILE *out)
 /* ---- what it did not get --------------------------------------------------------------- */
 
 static bool
-is_in_vain(const struct learn *l, const struct seen_file *f)
+is_lacking(const struct learn *l, const struct seen_file *f)
 {
 	const uint32_t looks = 1u << NAMED_LOOK;
 	const uint32_t changes =
@@ -312,7 +312,7 @@ is_in_vain(const struct learn *l, const struct seen_file *f)
 }
 
 static void
-put_in_vain(const struct learn *l, FILE *out)
+put_lacking(const struct learn *l, FILE *out)
 {
 	size_t n = 0, secret = 0;
 
@@ -328,7 +328,7 @@ put_in_vain(const struct learn *l, FILE *out)
 			fputc('\n', out);
 			continue;
 		}
-		if (!is_in_vain(l, f) || n++ >= IN_VAIN_MAX)
+		if (!is_lacking(l, f) || n++ >= LACKING_MAX)
 			continue;
 		if (n == 1)
 			fputs(
@@ -339,8 +339,8 @@ put_in_vain(const struct learn *l, FILE *out)
 		learn_inert(out, f->program);
 		fputc('\n', out);
 	}
-	if (n > IN_VAIN_MAX)
-		fprintf(out, "    # ... and %zu more\n", n - IN_VAIN_MAX);
+	if (n > LACKING_MAX)
+		fprintf(out, "    # ... and %zu more\n", n - LACKING_MAX);
 }
 
 /* ---- programs ------------------------------------------------------------------------- */
@@ -503,7 +503,7 @@ learn_policy_put(const struct learn *l, FILE *out)
 		return r;
 	put_programs(l, out);
 	put_hosts(l, out);
-	put_in_vain(l, out);
+	put_lacking(l, out);
 	if (l->seen.left_out > 0)
 		fprintf(out, "    # %zu facts are missing here: there were too many\n",
 		    l->seen.left_out);

@@ -47,7 +47,7 @@ void learn_assign(struct learn *);
 
 /* The policy of the learning cell: 0 or -errno. */
 int learn_cell_put(const struct learn *, FILE *);
-/* The drafted policy, up to its tools, and the files that were asked for in vain.  The
+/* The drafted policy, up to its tools, and the files that the cell lacked.  The
  * facts have been looked at, and have their roots. */
 int learn_policy_put(const struct learn *, FILE *);
 

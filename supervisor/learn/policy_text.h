@@ -11,9 +11,9 @@
 bool learn_is_plain(const char *);
 /* Is it a name that a line may have: a host name with letters? */
 bool learn_host_named(const char *);
-/* Can it be a word of a policy, in quotes? */
+/* Can a policy contain it, in quotes? */
 bool learn_can_hold(const char *);
-/* A word of the policy language, after a blank.  False: no policy can contain it, and
+/* As one argument of a line, after a blank.  False: no policy can contain it, and
  * nothing is written. */
 bool learn_word(FILE *, const char *);
 /* Text of the server in a comment: printable ASCII, at most this long, and never a

@@ -111,19 +111,23 @@ add_file(struct seen *s, const struct child_named *n)
 	s->slot[at] = (uint32_t)++s->file_n;
 }
 
-void
-seen_look(struct seen *s)
+static enum seen_is
+look(const char *path)
 {
 	struct stat st;
 
-	for (size_t i = 0; i < s->file_n; i++) {
-		struct seen_file *f = &s->file[i];
+	if (lstat(path, &st) < 0)
+		return SEEN_NOTHING;
+	if (S_ISDIR(st.st_mode))
+		return SEEN_DIR;
+	return S_ISLNK(st.st_mode) ? SEEN_LINK : SEEN_FILE;
+}
 
-		f->is = lstat(f->path, &st) < 0 ? SEEN_NOTHING
-			: S_ISDIR(st.st_mode)   ? SEEN_DIR
-			: S_ISLNK(st.st_mode)   ? SEEN_LINK
-						: SEEN_FILE;
-	}
+void
+seen_look(struct seen *s)
+{
+	for (size_t i = 0; i < s->file_n; i++)
+		s->file[i].is = look(s->file[i].path);
 }
 
 /* ---- programs ------------------------------------------------------------------------ */

@@ -266,8 +266,8 @@ finish(struct plan *p, const char *path)
 	    "A draft is in %s: review it, then:\n\n"
 	    "    kennel policy check %s\n"
 	    "    kennel run %s\n\n"
-	    "What was asked for in vain is in comments.  Lines for what is refused "
-	    "later:\n\n"
+	    "What it asked for and did not get is in comments.  Lines for what is "
+	    "refused later:\n\n"
 	    "    kennel learn --from-log %s\n",
 	    path, path, p->d.name, p->d.name);
 	return 0;
