@@ -2028,5 +2028,18 @@ uninstall:
 	    rmdir -p --ignore-fail-on-non-empty $(PREFIX:/%=%)/$$d; done)
 .PHONY: install uninstall
 
+# ---- the Debian package --------------------------------------------------------
+# build/deb/kennel_VERSION_ARCH.deb; docs/debian has what it is made with.
+
+deb: deps-build
+	@sh tests/lib/deps.sh deb
+	@sh docs/debian/build.sh $(CURDIR)/build/deb
+	@ls build/deb/*.deb
+# Long, and needs Debian's archive: built twice, checked, installed in a fresh root.
+test-deb: deb
+	@sh tests/lib/deps.sh deb-test
+	@bash tests/deb/test_deb.sh
+.PHONY: deb test-deb
+
 # Not all of build/: a package from npm may have a .d of another kind.
 -include $(shell find $(OBJ) $B/san $B/host -name '*.d' 2>/dev/null)

@@ -225,7 +225,7 @@ def unit_jobs(stage, user):
 def script_jobs(stage):
     # Of another tree: what finds its programs from where it stands.
     own = BUILD == "build"
-    for room in ("policy", "compile_fail", "fuzz", "go", "schema") if own else ("policy",):
+    for room in ("policy", "compile_fail", "deb", "fuzz", "go", "schema") if own else ("policy",):
         p = "%s/tests/%s/run.sh" % (ROOT if own else stage.path, room)
         if os.path.exists(p):
             yield Job(room, ["sh", p], seconds=900)

@@ -3,7 +3,7 @@
 # missing as root (or with sudo -n), else prints the one line to run and exits
 # 69.  A second run needs no network.
 #
-#	deps.sh build|test|net|browser|dialogs|bench|demo...
+#	deps.sh build|test|net|browser|dialogs|bench|deb|deb-test|demo...
 set -u
 # useradd lies where an ordinary user's PATH does not lead
 PATH=$PATH:/usr/sbin:/sbin
@@ -95,6 +95,15 @@ for what in "$@"; do
 		need passt pasta
 		need slirp4netns slirp4netns
 		need iproute2 ip
+		;;
+	deb)
+		need dpkg-dev dpkg-buildpackage
+		need debhelper dh
+		[ -e /usr/share/doc/build-essential ] || missing="$missing build-essential"
+		;;
+	deb-test)
+		need lintian lintian
+		need mmdebstrap mmdebstrap
 		;;
 	demo)
 		need util-linux setpriv
