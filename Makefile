@@ -121,6 +121,7 @@ POLICY_TEXT = \
 	policy/check/net.o \
 	policy/check/never.o \
 	policy/check/never_paths.o \
+	policy/check/oauth_words.o \
 	policy/check/remote.o \
 	policy/check/settings.o \
 	policy/check/trusted.o \
@@ -241,6 +242,20 @@ CELL = \
 	leash/egress/plan.o \
 	shim/host/passwd_line.o \
 	shim/host/subid.o
+# Redaction: of what a server writes (the leash), of an issuer's tokens (kennel-remote).
+SCRUB_ROOM = \
+	leash/scrub/credentials.o \
+	leash/scrub/decode.o \
+	leash/scrub/decoded.o \
+	leash/scrub/encodings.o \
+	leash/scrub/html_entities.o \
+	leash/scrub/pattern_match.o \
+	leash/scrub/pem.o \
+	leash/scrub/prefilter.o \
+	leash/scrub/prefilter_simd.o \
+	leash/scrub/scan_block.o \
+	leash/scrub/stream.o \
+	leash/scrub/structured.o
 # Secrets, the cell, the gate.  No socket to the world, no MCP, no parser.
 LEASH = \
 	$(CELL) $(POLICY_READ) $(BASE) $(PATHS) \
@@ -281,18 +296,8 @@ LEASH = \
 	leash/network_ask.o \
 	leash/output.o \
 	leash/recorder_link.o \
-	leash/scrub/credentials.o \
-	leash/scrub/decode.o \
-	leash/scrub/decoded.o \
-	leash/scrub/encodings.o \
-	leash/scrub/html_entities.o \
-	leash/scrub/pattern_match.o \
-	leash/scrub/pem.o \
-	leash/scrub/prefilter.o \
-	leash/scrub/prefilter_simd.o \
-	leash/scrub/scan_block.o \
-	leash/scrub/stream.o \
-	leash/scrub/structured.o \
+	leash/refresh.o \
+	$(SCRUB_ROOM) \
 	leash/vault/fingerprint.o \
 	leash/vault/fingerprint_secret.o \
 	leash/vault/helper.o \
@@ -305,6 +310,7 @@ LEASH = \
 	leash/vault/plugin_reply.o \
 	leash/vault/plugin_request.o \
 	leash/vault/read_value.o \
+	leash/vault/secret_path.o \
 	leash/vault/server_env.o \
 	leash/vault/vault.o \
 	leash/write_grants.o \
@@ -339,23 +345,40 @@ DIAL = \
 	leash/egress/lookup.o \
 	shim/host/nsswitch.o
 
-# An MCP server at a URL, in place of a local one: libcurl, and nothing of the leash.
+# An MCP server at a URL, in place of a local one: libcurl, and of the leash what redacts
+# tokens.
 REMOTE = \
 	$(BASE_SMALL) \
+	$(SCRUB_ROOM) \
 	leash/remote/answers.o \
+	leash/remote/challenge.o \
 	leash/remote/exchange.o \
 	leash/remote/http.o \
+	leash/remote/login.o \
 	leash/remote/main.o \
 	leash/remote/message.o \
+	leash/remote/oauth.o \
+	leash/remote/oauth_discovery.o \
+	leash/remote/oauth_fetch.o \
+	leash/remote/oauth_reply.o \
+	leash/remote/oauth_text.o \
+	leash/remote/oauth_token.o \
+	leash/remote/refresh_client.o \
 	leash/remote/request_headers.o \
 	leash/remote/response_head.o \
 	leash/remote/session.o \
 	leash/remote/sse.o \
+	leash/remote/tokens.o \
 	leash/remote/tool_headers.o \
+	leash/vault/copied_value.o \
+	leash/vault/locked_pages.o \
+	leash/vault/vault.o \
 	shim/base/buf.o \
 	shim/base/hex.o \
 	shim/base/log.o \
-	shim/base/loop.o
+	shim/base/loop.o \
+	shim/base/sort.o \
+	shim/base/token_checksum.o
 
 # What waits for a person, and where it is answered.
 APPROVE = \
@@ -871,7 +894,7 @@ $(LIBEXEC)/kennel-dial: $(call obj,$(DIAL))
 	$(call link,-pie,-Wl$(,)-Bstatic $(call PKG_LIBS,libsodium) -Wl$(,)-Bdynamic)
 # In a cell, which shows it the shared libraries of the host like those of any server.
 $(LIBEXEC)/kennel-remote: $(call obj,$(REMOTE))
-	$(call link,-pie,$(call PKG_LIBS,libcurl))
+	$(call link,-pie,-Wl$(,)-Bstatic $(call PKG_LIBS,libsodium) -Wl$(,)-Bdynamic $(call PKG_LIBS,libcurl))
 $(LIBEXEC)/kennel-recorder: $(call obj,$(RECORDER))
 	$(call link,$(LINKSTATIC),$(call PKG_STATIC,sqlite3 libsodium))
 $(LIBEXEC)/kennel-verify: $(call obj,$(VERIFY))
@@ -1337,18 +1360,7 @@ UNIT_agree	= $(UNIT_seccomp)
 UNIT_default_filter	= $(UNIT_seccomp)
 SCRUB = \
 	$(UNIT_vault) \
-	leash/scrub/credentials.o \
-	leash/scrub/decode.o \
-	leash/scrub/decoded.o \
-	leash/scrub/encodings.o \
-	leash/scrub/html_entities.o \
-	leash/scrub/pattern_match.o \
-	leash/scrub/pem.o \
-	leash/scrub/prefilter.o \
-	leash/scrub/prefilter_simd.o \
-	leash/scrub/scan_block.o \
-	leash/scrub/stream.o \
-	leash/scrub/structured.o \
+	$(SCRUB_ROOM) \
 	shim/base/buf.o \
 	shim/base/sort.o \
 	shim/base/token_checksum.o
@@ -1621,7 +1633,8 @@ fault: $(FAULT)
 # Each plants violations of its own and must find them.
 
 # The files that may call secret_expose(), the one way to a secret's bytes.
-SECRET_EXPOSERS = leash/vault/server_env.c leash/vault/fingerprint_secret.c leash/scrub/encodings.c
+SECRET_EXPOSERS = leash/vault/server_env.c leash/vault/fingerprint_secret.c leash/scrub/encodings.c \
+	leash/remote/oauth_token.c leash/remote/refresh_client.c leash/remote/tokens.c
 
 check-links: $(PROGRAMS) $(call obj,$(LEASH) $(SHIM))
 	@OBJ="$(OBJ)" GEN="$B/gen" BIN="$(BIN)" LIBEXEC="$(LIBEXEC)" CC="$(CC)" \
@@ -1773,13 +1786,24 @@ FUZZ_tool_headers = \
 	leash/remote/message.o \
 	leash/remote/tool_headers.o \
 	shim/base/buf.o
-FUZZ_response_head	= leash/remote/response_head.o
+FUZZ_response_head = \
+	leash/remote/challenge.o \
+	leash/remote/response_head.o
+FUZZ_challenge	= leash/remote/challenge.o
+FUZZ_oauth_reply = \
+	leash/remote/message.o \
+	leash/remote/oauth_reply.o \
+	shim/base/buf.o
+FUZZ_oauth_text = \
+	leash/remote/oauth_text.o \
+	shim/base/buf.o
 FUZZ_sse	= leash/remote/sse.o shim/base/buf.o
 FUZZ_dial = \
 	$(BASE_SMALL) \
 	leash/egress/dial_wire.o \
 	leash/egress/egress_wire.o
 FUZZ = \
+	challenge \
 	client_config \
 	client_hello \
 	condition \
@@ -1804,6 +1828,8 @@ FUZZ = \
 	mountinfo \
 	npm \
 	nsswitch \
+	oauth_reply \
+	oauth_text \
 	parse \
 	pins \
 	plugin_reply \

@@ -22,6 +22,7 @@
 #include "leash/launch_program.h"
 #include "leash/network.h"
 #include "leash/private.h"
+#include "leash/refresh.h"
 #include "policy/sealed/policy.h"
 #include "shim/base/array.h"
 #include "shim/base/confine.h"
@@ -225,7 +226,8 @@ secret_values(struct launch *a)
 	}
 	launch_vault_end();
 	route_end();
-	return 0;
+	r = refresh_begin(l, &why);
+	return r < 0 ? refuse(a, LOG_EXIT_FAILED, r, "%s", why.text) : 0;
 }
 
 static int

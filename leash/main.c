@@ -23,6 +23,7 @@
 
 #include "leash/network.h"
 #include "leash/private.h"
+#include "leash/refresh.h"
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
@@ -161,6 +162,8 @@ watch_all(struct leash *l)
 	if (r >= 0)
 		r = network_watch(l);
 	if (r >= 0)
+		r = refresh_watch(l);
+	if (r >= 0)
 		r = l->signals_slot = loop_add(loop, l->signals, POLLIN, on_signal, l);
 	if (r < 0)
 		return r;
@@ -258,6 +261,7 @@ release(struct leash *l)
 {
 	gate_free(l->gate);
 	network_end(l); /* before their cgroup is removed */
+	refresh_end(l);
 	if (l->cell_up)
 		cell_free(&l->cell);
 	pump_free(&l->out);

@@ -95,6 +95,7 @@ struct leash {
 	int shim_slot, pidfd_slot;
 	int grace_timer;
 	struct network *network; /* network.h; NULL: none yet */
+	struct refresh *refresh; /* refresh.h; NULL: no `auth oauth2` with a login */
 	struct gate *gate;
 	int gate_slot;
 	struct pump out, err;

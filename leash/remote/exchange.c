@@ -387,6 +387,8 @@ on_done(void *arg, const char *why)
 	struct remote *r = x->remote;
 
 	x->call = NULL;
+	if (why == NULL && x->broken == NULL && oauth_answered(x))
+		return;
 	if (x->kind == EXCHANGE_STREAM) {
 		if (!stream_ended(x, why))
 			exchange_free(x);
@@ -434,6 +436,7 @@ exchange_send(struct exchange *x)
 	x->head = (struct response_head){.status = 0};
 	buf_clear(&x->json);
 	sse_restart(&x->sse);
+	oauth_sending(x);
 	if (request_headers(x, &headers) < 0) {
 		exchange_fail(x, "the headers of this request are too large");
 		return;

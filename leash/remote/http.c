@@ -10,6 +10,7 @@
 
 #include <curl/curl.h>
 #include <errno.h>
+#include <malloc.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,12 +36,35 @@ struct http_call {
 	bool asked_again; /* for a body that it has had */
 };
 
+/* What libcurl copies may be a credential: its memory is wiped when it is freed. */
+static void
+wipe_free(void *p)
+{
+	if (p != NULL)
+		explicit_bzero(p, malloc_usable_size(p));
+	free(p);
+}
+
+static void *
+wipe_realloc(void *p, size_t len)
+{
+	size_t old = p != NULL ? malloc_usable_size(p) : 0;
+	void *more = malloc(len);
+
+	if (more != NULL && p != NULL) {
+		memcpy(more, p, old < len ? old : len);
+		wipe_free(p);
+	}
+	return more;
+}
+
 int
 http_new(const char *url, const char *ca, struct http **ret)
 {
 	struct http *h = calloc(1, sizeof(*h));
 
-	if (h == NULL || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
+	if (h == NULL || curl_global_init_mem(CURL_GLOBAL_DEFAULT, malloc, wipe_free,
+			     wipe_realloc, strdup, calloc) != CURLE_OK) {
 		free(h);
 		return -ENOMEM;
 	}

@@ -5,15 +5,18 @@
  * leash starts it like any server.  Holds: that server's credential, from its
  * environment.  Trusts: the command line, which the policy fixed, and the
  * certificates in the file of --ca.  Must never: reach another origin than that of
- * its URL (kennel-egress would refuse it, too), follow what the server says beyond MCP,
- * or print the credential.
+ * its URL and, for a token, that of the issuer (kennel-egress would refuse it, too),
+ * follow what the server says beyond MCP, or print a credential.
  *
  *	kennel-remote [--ca FILE] [--bearer VARIABLE | --api-key NAME VARIABLE]
- *	    [--header NAME VALUE]... URL
+ *	    [--oauth-client ID --oauth-grant code | client-credentials
+ *	     --oauth-issuer HOST:PORT [--oauth-scope TEXT] [--oauth-secret VARIABLE]
+ *	     --oauth-server NAME] [--header NAME VALUE]... URL
  *
  * kennel speaks MCP to it over stdin and stdout, one message a line.
  */
 #include "leash/remote/private.h"
+#include "leash/refresh_request.h"
 
 #include "shim/base/array.h"
 #include "shim/base/log.h"
@@ -98,6 +101,12 @@ option_header(struct remote *r, char **value)
 	own_put(r, value[0], "", value[1]);
 }
 
+static void
+option_oauth(struct remote *r, char **value)
+{
+	oauth_option(r, value[-1], value[0]);
+}
+
 static const struct {
 	const char *name;
 	int values;
@@ -107,6 +116,12 @@ static const struct {
     {"--bearer", 1, option_bearer},
     {"--ca", 1, option_ca},
     {"--header", 2, option_header},
+    {"--oauth-client", 1, option_oauth},
+    {"--oauth-grant", 1, option_oauth},
+    {"--oauth-issuer", 1, option_oauth},
+    {"--oauth-scope", 1, option_oauth},
+    {"--oauth-secret", 1, option_oauth},
+    {"--oauth-server", 1, option_oauth},
 };
 
 /* HOST:PORT of the URL, for messages. */
@@ -167,7 +182,17 @@ put_all(struct remote *r, const char *bytes, size_t len)
 void
 remote_put(struct remote *r, const char *text, size_t len)
 {
-	put_all(r, text, len);
+	struct buf clean;
+
+	if (r->oauth == NULL) {
+		put_all(r, text, len);
+	} else {
+		buf_init(&clean, 2 * (size_t)MESSAGE_MAX);
+		if (oauth_redact(r->oauth, text, len, &clean) < 0)
+			die("unable to redact a message");
+		put_all(r, (const char *)clean.data, clean.len);
+		buf_free(&clean);
+	}
 	put_all(r, "\n", 1);
 }
 
@@ -234,6 +259,9 @@ main(int argc, char **argv)
 	log_open("kennel-remote", LOG_INFO);
 	(void)signal(SIGPIPE, SIG_IGN); /* cannot fail */
 	command_line(&r, argc, argv);
+	oauth_ready(&r);
+	if (r.oauth != NULL && getenv(REFRESH_LOGIN) != NULL)
+		return login(&r);
 	error = http_new(r.url, r.ca, &r.http);
 	r.exchange = calloc(EXCHANGES_MAX, sizeof(*r.exchange));
 	if (error == -EINVAL)
@@ -248,5 +276,6 @@ main(int argc, char **argv)
 	buf_free(&r.initialized);
 	buf_free(&r.agreed);
 	buf_free(&r.lists);
+	oauth_free(r.oauth);
 	return r.status;
 }

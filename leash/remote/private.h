@@ -7,6 +7,7 @@
  *	answers.c		which requests the server has answered
  *	request_headers.c	the headers of a request
  *	tool_headers.c		arguments of a call that are headers, too
+ *	oauth.c and others	access tokens (oauth.h)
  *	http.c			libcurl
  *	response_head.c sse.c message.c		what the server sent
  */
@@ -19,6 +20,7 @@
 
 #include "leash/remote/http.h"
 #include "leash/remote/message.h"
+#include "leash/remote/oauth.h"
 #include "leash/remote/response_head.h"
 #include "leash/remote/sse.h"
 #include "shim/base/buf.h"
@@ -73,6 +75,8 @@ struct exchange {
 	bool again;           /* sent a second time, in a new session */
 	bool needs_session;   /* waits for a new session */
 	bool heard;           /* this connection had an event */
+	uint64_t token;       /* serial of the access token that was sent; 0: none */
+	uint64_t renewed;     /* of the one it was sent again with; 0: it was not */
 	unsigned int hops, tries;
 	uint64_t at_ns;     /* when it goes on; 0: not waiting for a time */
 	uint64_t until_ns;  /* when it fails; 0: the agent's deadline ends it */
@@ -81,6 +85,7 @@ struct exchange {
 
 struct remote {
 	struct http *http;
+	struct oauth *oauth; /* NULL: no `auth oauth2` */
 	const char *url, *ca, *host;
 	char own[OWN_MAX][2048]; /* headers of the command line, with the credential */
 	size_t own_n;
@@ -140,7 +145,7 @@ bool answers_cancel(struct exchange *, struct slice id);
 /* ---- request_headers.c ---- */
 
 struct header_list {
-	const char *line[HEADERS_MAX + OWN_MAX];
+	const char *line[HEADERS_MAX + OWN_MAX + 1]; /* 1: the access token */
 	size_t n;
 	struct buf text; /* of the lines made here */
 };

@@ -2,6 +2,7 @@
  * The headers of a request.  The agent's part in them (a method, a name) is
  * encoded if it is not plain, so that no value can begin another header.
  */
+#include "leash/remote/oauth_text.h"
 #include "leash/remote/private.h"
 
 #include <errno.h>
@@ -30,26 +31,6 @@ header_put(struct header_list *l, struct made *m, const char *name, const char *
 	if (r == 0)
 		r = buf_puts(&l->text, value);
 	return r == 0 ? buf_putc(&l->text, '\0') : r;
-}
-
-static int
-base64_put(struct buf *out, const uint8_t *s, size_t len)
-{
-	static const char digits[] =
-	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	uint32_t v;
-	size_t i;
-	int r = 0;
-
-	for (i = 0; i < len && r == 0; i += 3) {
-		v = (uint32_t)s[i] << 16;
-		v |= i + 1 < len ? (uint32_t)s[i + 1] << 8 : 0;
-		v |= i + 2 < len ? s[i + 2] : 0;
-		r = buf_printf(out, "%c%c%c%c", digits[v >> 18], digits[v >> 12 & 63],
-		    i + 1 < len ? digits[v >> 6 & 63] : '=',
-		    i + 2 < len ? digits[v & 63] : '=');
-	}
-	return r;
 }
 
 static bool
@@ -86,7 +67,7 @@ header_value(struct header_list *l, struct made *m, const char *name, struct sli
 	} else if (r == 0) {
 		r = buf_puts(&l->text, "=?base64?");
 		if (r == 0)
-			r = base64_put(&l->text, plain.data, plain.len);
+			r = text_base64(&l->text, plain.data, plain.len);
 		if (r == 0)
 			r = buf_puts(&l->text, "?=");
 	}
@@ -171,5 +152,7 @@ request_headers(const struct exchange *x, struct header_list *ret)
 		l->line[l->n++] = (const char *)l->text.data + m.at[i];
 	for (size_t i = 0; i < x->remote->own_n; i++)
 		l->line[l->n++] = x->remote->own[i];
+	if (x->remote->oauth != NULL && oauth_header(x->remote->oauth) != NULL)
+		l->line[l->n++] = oauth_header(x->remote->oauth);
 	return 0;
 }

@@ -88,6 +88,15 @@ transfer_encoding(struct response_head *h, const char *value, size_t len)
 	return len == 7 && strncasecmp(value, "chunked", 7) == 0 ? 0 : -EBADMSG;
 }
 
+/* Several headers are one list: the first challenge for a bearer token counts. */
+static int
+authenticate(struct response_head *h, const char *value, size_t len)
+{
+	if (!h->challenge.bearer)
+		challenge_read(value, len, &h->challenge);
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*fn)(struct response_head *, const char *value, size_t len);
@@ -96,6 +105,7 @@ static const struct {
     {"location", location},
     {"mcp-session-id", session_id},
     {"transfer-encoding", transfer_encoding},
+    {"www-authenticate", authenticate},
 };
 
 int

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "leash/remote/challenge.h"
+
 #define HEAD_MAX     (64u << 10) /* bytes of all lines of a response, and of those before */
 #define SESSION_MAX  1024        /* bytes of an Mcp-Session-Id */
 #define LOCATION_MAX 4096
@@ -20,6 +22,7 @@ struct response_head {
 	size_t len;                      /* of the lines so far, of all its heads */
 	char session[SESSION_MAX + 1];   /* "": none */
 	char location[LOCATION_MAX + 1]; /* "": none, or it is too long */
+	struct challenge challenge;      /* of WWW-Authenticate */
 };
 
 /*

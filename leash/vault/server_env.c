@@ -203,6 +203,21 @@ env_file(struct env *e, const char *name, const struct secret *s)
 	return r;
 }
 
+int
+env_descriptor(struct env *e, const char *name, int fd)
+{
+	char number[16];
+	int r;
+
+	if (e->file_n == SHIM_FILES_MAX)
+		return -ENOSPC;
+	(void)snprintf(number, sizeof(number), "%zu", SHIM_FILE_FD + e->file_n);
+	r = env_plain(e, name, number);
+	if (r == 0)
+		e->file[e->file_n++] = fd;
+	return r;
+}
+
 size_t
 env_files(const struct env *e, const int **ret)
 {

@@ -97,6 +97,13 @@ struct secret_client {
 int secret_from_keeper(struct vault *, int keeper, const struct secret_client *,
     uint32_t which, struct secret **ret, uint32_t *ret_reason, const char **ret_what);
 
+/*
+ * copied_value.c: these bytes, which the caller wipes.  0; -ENOMEM: the vault is full;
+ * else as above, with *ret_what saying what is wrong with the value.
+ */
+int secret_from_bytes(
+    struct vault *, const void *, size_t len, struct secret **ret, const char **ret_what);
+
 size_t secret_len(const struct secret *);
 /* Takes time that depends on the lengths only. */
 bool secret_equals(const struct secret *, const void *, size_t);
@@ -122,6 +129,11 @@ int env_secret(struct env *, const char *name, const struct secret *);
  * SHIM_FILES_MAX of them.
  */
 int env_file(struct env *, const char *name, const struct secret *);
+/*
+ * Adds a descriptor of the server, with its number in NAME.  It is the env's on success.
+ * Errors as of env_file().
+ */
+int env_descriptor(struct env *, const char *name, int fd);
 /* The descriptors, for cell_send_plan(); owned by env until they are closed. */
 size_t env_files(const struct env *, const int **ret);
 void env_files_close(struct env *);

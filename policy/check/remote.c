@@ -8,9 +8,11 @@
  *
  *	remote https://mcp.example.com/mcp	run  .../kennel-remote --ca FILE
  *	auth   bearer TOKEN			         --bearer TOKEN
+ *	    or oauth2 client ID issuer HOST	         --oauth-client ID ... --oauth-issuer HOST:443
  *	header X-Team "platform"		         --header X-Team platform
  *						         https://mcp.example.com/mcp
  *						net  allow mcp.example.com:443
+ *						net  allow HOST:443
  *						read FILE
  */
 #define DIAG_CODE "remote"
@@ -21,6 +23,7 @@
 #include "policy/check/check.h"
 #include "policy/lang/expand.h"
 #include "policy/lang/host.h"
+#include "policy/check/oauth_words.h"
 #include "policy/lang/remote_url.h"
 #include "shim/base/array.h"
 #include "shim/host/install_path.h"
@@ -81,12 +84,38 @@ check_remote(struct check *c, struct stmt *s)
 		diag_error(c->diag, ca->at, "`ca` is not allowed for an http:// URL");
 }
 
+/* The issuer and the secret's variable: server_auth and issuer_read. */
+static void
+auth_oauth(struct check *c, const struct stmt *s)
+{
+	struct oauth_words o;
+	const char *why;
+	size_t i, wrong = oauth_words_read(s, &o, &why);
+
+	if (wrong > 0) {
+		diag_error(c->diag, s->word[wrong - 1].at, "%s", why);
+		return;
+	}
+	for (i = 1; i < s->word_n; i++)
+		if (!is_literal(c, &s->word[i]))
+			return;
+	if (o.secret == NULL && o.grant != NULL &&
+	    strcmp(o.grant->text, "client-credentials") == 0)
+		diag_error(c->diag, o.grant->at,
+		    "`grant client-credentials` needs `secret VARIABLE`: the client "
+		    "proves with it who it is");
+}
+
 void
 check_auth(struct check *c, struct stmt *s)
 {
 	const struct word *w = s->word;
 	const char *why;
 
+	if (oauth_is(s)) {
+		auth_oauth(c, s);
+		return;
+	}
 	if (strcmp(w[0].text, "bearer") == 0 && s->word_n == 2)
 		return; /* the variable: server_auth */
 	if (strcmp(w[0].text, "api-key") != 0 || s->word_n != 3) {
@@ -148,13 +177,28 @@ remote_find(struct check *c, struct server *server)
 	return r;
 }
 
+/* The argument of `auth` that names a variable, or NULL. */
+static const struct word *
+auth_variable(const struct stmt *auth)
+{
+	struct oauth_words o = {NULL};
+	const char *why;
+
+	if (!oauth_is(auth))
+		return &auth->word[auth->word_n - 1];
+	(void)oauth_words_read(auth, &o, &why); /* check_auth has reported errors */
+	return o.secret;
+}
+
 /* The credential is a secret of this server, in a variable. */
 static void
 server_auth(const struct remote *r)
 {
-	const struct word *w = &r->auth->word[r->auth->word_n - 1];
+	const struct word *w = auth_variable(r->auth);
 	struct shown shown;
 
+	if (w == NULL)
+		return;
 	for (size_t i = 0; i < r->server->stmt_n; i++) {
 		const struct stmt *s = &r->server->stmt[i];
 
@@ -170,6 +214,36 @@ server_auth(const struct remote *r)
 	diag_error(r->c->diag, w->at,
 	    "no secret `%s` in this server: add `secret NAME from ...`, and name it here",
 	    check_show(&shown, w));
+}
+
+/* HOST:PORT of the issuer, of the scheme of the URL: NULL with *ret, or why not. */
+static const char *
+issuer_read(const struct word *w, bool tls, struct remote_url *ret)
+{
+	char url[REMOTE_URL_MAX + 16];
+	int n = snprintf(url, sizeof(url), "%s%s", tls ? "https://" : "http://", w->text);
+
+	if (strpbrk(w->text, "/?#") != NULL || n < 0 || (size_t)n >= sizeof(url))
+		return "`issuer` takes a host, as in login.example.com or "
+		       "login.example.com:8443";
+	return remote_url_read(url, (size_t)n, ret);
+}
+
+/* The issuer of `auth oauth2`; url: of `remote`, which is the default. */
+static void
+server_issuer(
+    const struct remote *r, const struct remote_url *url, struct remote_url *ret)
+{
+	struct oauth_words o = {NULL};
+	const char *why;
+
+	*ret = *url;
+	if (r->auth == NULL || !oauth_is(r->auth) ||
+	    oauth_words_read(r->auth, &o, &why) != 0 || o.issuer == NULL)
+		return;
+	why = issuer_read(o.issuer, url->tls, ret);
+	if (why != NULL)
+		diag_error(r->c->diag, o.issuer->at, "%s", why);
 }
 
 static void
@@ -270,14 +344,48 @@ certificates(const struct remote *r)
 	return ca != NULL ? ca->word[0].text : bundles[0];
 }
 
-/* kennel-remote [--ca FILE] [--bearer VAR | --api-key NAME VAR] [--header N V]... URL */
 static void
-run_add(struct remote *r, bool tls)
+option_add(struct remote *r, struct stmt *run, const char *name, const char *value)
+{
+	word_add(r, run, name, r->auth->at);
+	word_add(r, run, value, r->auth->at);
+}
+
+/* --oauth-... for `auth oauth2`; --bearer VAR, --api-key NAME VAR for the others. */
+static void
+auth_add(struct remote *r, struct stmt *run, const struct remote_url *issuer)
+{
+	struct oauth_words o = {NULL};
+	const char *why;
+	char option[64];
+
+	if (!oauth_is(r->auth)) {
+		(void)snprintf(option, sizeof(option), "--%s", r->auth->word[0].text);
+		word_add(r, run, option, r->auth->at);
+		for (size_t i = 1; i < r->auth->word_n; i++)
+			word_add(r, run, r->auth->word[i].text, r->auth->word[i].at);
+		return;
+	}
+	(void)oauth_words_read(r->auth, &o, &why); /* it was good before */
+	option_add(r, run, "--oauth-client", o.client->text);
+	option_add(r, run, "--oauth-grant", o.grant != NULL ? o.grant->text : "code");
+	option_add(r, run, "--oauth-issuer", issuer->target);
+	if (o.scope != NULL)
+		option_add(r, run, "--oauth-scope", o.scope->text);
+	if (o.secret != NULL)
+		option_add(r, run, "--oauth-secret", o.secret->text);
+	option_add(r, run, "--oauth-server", r->server->name.text);
+}
+
+/* kennel-remote [--ca FILE] [--bearer VAR | --api-key NAME VAR | --oauth-... ...]
+ * [--header N V]... URL */
+static void
+run_add(struct remote *r, bool tls, const struct remote_url *issuer)
 {
 	const struct word *url = &r->remote->word[0];
 	const char *prefix = install_prefix();
 	struct stmt run = derived(r, KW_RUN);
-	char path[PATH_MAX + 64], option[64];
+	char path[PATH_MAX + 64];
 
 	(void)snprintf(path, sizeof(path), "%s/libexec/kennel/kennel-remote",
 	    prefix != NULL ? prefix : "/usr");
@@ -286,12 +394,8 @@ run_add(struct remote *r, bool tls)
 		word_add(r, &run, "--ca", url->at);
 		word_add(r, &run, certificates(r), url->at);
 	}
-	if (r->auth != NULL) {
-		(void)snprintf(option, sizeof(option), "--%s", r->auth->word[0].text);
-		word_add(r, &run, option, r->auth->at);
-		for (size_t i = 1; i < r->auth->word_n; i++)
-			word_add(r, &run, r->auth->word[i].text, r->auth->word[i].at);
-	}
+	if (r->auth != NULL)
+		auth_add(r, &run, issuer);
 	for (size_t i = 0; i < r->server->stmt_n; i++) {
 		const struct stmt *s = &r->server->stmt[i];
 
@@ -333,8 +437,11 @@ remote_expand(struct check *c, struct server *server)
 {
 	struct remote r = remote_find(c, server);
 	size_t errors = c->diag->error_n;
-	struct remote_url url;
+	struct remote_url url, issuer;
+	struct oauth_words words;
 	struct stmt read, copy;
+	const char *why;
+	bool good;
 
 	if (without_remote(&r))
 		return;
@@ -344,8 +451,13 @@ remote_expand(struct check *c, struct server *server)
 	server_headers(&r);
 	if (r.auth != NULL)
 		server_auth(&r);
-	if (c->diag->error_n != errors || server->broken ||
-	    remote_url_read(r.remote->word[0].text, r.remote->word[0].len, &url) != NULL)
+	good = remote_url_read(r.remote->word[0].text, r.remote->word[0].len, &url) ==
+		   NULL &&
+	       (r.auth == NULL || !oauth_is(r.auth) ||
+		   oauth_words_read(r.auth, &words, &why) == 0);
+	if (good)
+		server_issuer(&r, &url, &issuer);
+	if (c->diag->error_n != errors || server->broken || !good)
 		return;
 	copy = *r.remote; /* the array moves */
 	r.remote = &copy;
@@ -355,6 +467,8 @@ remote_expand(struct check *c, struct server *server)
 		stmt_add(&r, &read);
 	}
 	net_add(&r, &url);
+	if (strcmp(url.target, issuer.target) != 0)
+		net_add(&r, &issuer);
 	/* r.auth may be in the old array, which stays as it was */
-	run_add(&r, url.tls);
+	run_add(&r, url.tls, &issuer);
 }

@@ -16,13 +16,14 @@
 #include "policy/compile/lower.h"
 #include "policy/compile/seccomp_rows.h"
 #include "policy/compile/source_list.h"
+#include "policy/check/oauth_words.h"
 #include "policy/lang/scalar.h"
 #include "shim/base/array.h"
 
 typedef int lower_fn(struct lower *, const struct stmt *);
 
 static lower_fn lower_about, lower_cwd, lower_user, lower_tmp, lower_path, lower_hide,
-    lower_no_proc, lower_oneshot, lower_remote;
+    lower_no_proc, lower_oneshot, lower_remote, lower_auth;
 static int script_look(struct lower *, const struct stmt *);
 static int lower_tables(struct lower *);
 
@@ -50,6 +51,7 @@ static const struct {
     {KW_NO_PROC, PASS_PATHS, lower_no_proc},
     {KW_ONESHOT, PASS_PATHS, lower_oneshot},
     {KW_REMOTE, PASS_PATHS, lower_remote},
+    {KW_AUTH, PASS_PATHS, lower_auth},
     {KW_SAMPLING, PASS_GATES, lower_offer},
     {KW_ELICITATION, PASS_GATES, lower_offer},
     {KW_ROOTS, PASS_GATES, lower_offer},
@@ -295,6 +297,15 @@ static int
 lower_remote(struct lower *l, const struct stmt *s)
 {
 	l->row.flags |= SERVER_REMOTE;
+	return 0;
+}
+
+/* What else it means is in the statement of `run`. */
+static int
+lower_auth(struct lower *l, const struct stmt *s)
+{
+	if (oauth_is_code(s))
+		l->row.flags |= SERVER_LOGIN;
 	return 0;
 }
 

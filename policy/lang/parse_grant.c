@@ -282,6 +282,14 @@ too_many(struct parser *p, const struct stmt *s)
 	    keyword_row(s->kw)->takes);
 }
 
+/* `ask` in `timeout ask 20s`, `secret` in `auth oauth2 client ID secret VARIABLE`. */
+static bool
+is_ordinary(const struct stmt *s, enum keyword kw)
+{
+	return (s->kw == KW_TIMEOUT && kw == KW_ASK) ||
+	       (s->kw == KW_AUTH && kw == KW_SECRET && s->word_n > 0);
+}
+
 /* Reads the words up to a reserved one or the end of the grant. */
 static void
 words(struct parser *p, struct stmt *s)
@@ -291,8 +299,7 @@ words(struct parser *p, struct stmt *s)
 
 	while (parse_at(p, TOKEN_WORD)) {
 		kw = p->tok.word.kw;
-		/* in `timeout ask 20s`, `ask` is an ordinary word */
-		if ((kw != KW_NONE && !(s->kw == KW_TIMEOUT && kw == KW_ASK)) ||
+		if ((kw != KW_NONE && !is_ordinary(s, kw)) ||
 		    qualifier_word(p, s) != KW_NONE)
 			return;
 		if (s->word_n == row->word_max) {

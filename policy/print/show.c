@@ -366,6 +366,10 @@ show_remote(const struct policy *p, const struct sealed_server *s, FILE *f)
 
 	if (url != NULL)
 		(void)fprintf(f, "  a remote server: %s (through kennel-remote)\n", url);
+	if ((s->flags & SERVER_LOGIN) != 0)
+		(void)fputs("  a person logs in (kennel server login); the vault keeps "
+			    "the refresh token\n",
+		    f);
 }
 
 static void

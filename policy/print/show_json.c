@@ -358,6 +358,8 @@ json_server(const struct policy *p, const struct sealed_server *s, struct out *o
 	out_yes(o, "proc", (s->flags & SERVER_NO_PROC) == 0);
 	if (policy_remote_url(p, s) != NULL)
 		out_text(o, "remote", policy_remote_url(p, s));
+	if ((s->flags & SERVER_LOGIN) != 0)
+		out_yes(o, "login", true);
 	out_yes(o, "oneshot", policy_oneshot(p, s) != ONESHOT_NO);
 	out_yes(o, "sampling", (s->flags & SERVER_MCP_SAMPLING) != 0);
 	out_yes(o, "elicitation", (s->flags & SERVER_MCP_ELICITATION) != 0);

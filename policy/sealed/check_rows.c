@@ -402,6 +402,9 @@ server_rows(struct load *l, const struct sealed_server *s)
 	if ((s->flags & SERVER_REMOTE) != 0 && policy_remote_url(&l->p, s) == NULL)
 		return load_refuse(l, "server %u: a remote server without a URL",
 		    (uint32_t)(s - l->p.server));
+	if ((s->flags & (SERVER_REMOTE | SERVER_LOGIN)) == SERVER_LOGIN)
+		return load_refuse(l, "server %u: a login, but no remote server",
+		    (uint32_t)(s - l->p.server));
 	if (index_check(&l->p, s) != NULL)
 		return load_refuse(l, "server %u: %s", (uint32_t)(s - l->p.server),
 		    index_check(&l->p, s));

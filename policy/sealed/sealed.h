@@ -97,7 +97,9 @@ enum sealed_server_flag {
 	SERVER_MCP_ROOTS = 8,
 	SERVER_ONESHOT = 16, /* "oneshot": each call gets its own process */
 	SERVER_REMOTE =
-	    32, /* "remote": run is kennel-remote, its last argument the URL */
+	    32,            /* "remote": run is kennel-remote, its last argument the URL */
+	SERVER_LOGIN = 64, /* "auth oauth2 ... grant code": a person logs in, and the
+			    * vault may keep a refresh token of this server */
 };
 
 /*

@@ -15,6 +15,7 @@ int run_main(int argc, char **argv);
 void tell_terminal(void);
 int serve_main(int argc, char **argv);
 int exec_main(int argc, char **argv);
+int server_login_main(int argc, char **argv);
 int server_main(int argc, char **argv);
 int doctor_main(int argc, char **argv);
 /* audit.c: all of "kennel audit" */

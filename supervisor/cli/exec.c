@@ -1,6 +1,7 @@
 /*
  * kennel exec --policy FILE NAME -- PROG ARG...: runs one allowed program under
  * NAME's policy, to try a policy. Its stdio is passed on unparsed but scrubbed.
+ * kennel server login NAME: the same with the command of a remote server.
  */
 #include <errno.h>
 #include <signal.h>
@@ -369,6 +370,65 @@ exec_program(const char *file, const char *name, enum leash_mode mode, bool for_
 	fd_close(&x.signals);
 	return r < 0 ? EXIT_FAILED : x.status;
 }
+
+/* ---- kennel server login ---------------------------------------------------------- */
+
+/*
+ * The policy's own command, with a person's stdin and stdout in place of MCP: the leash
+ * marks that, and kennel-remote asks the person to log in.
+ */
+static int
+login(const char *file, const char *name)
+{
+	static char why[LEASH_TEXT_MAX];
+	static char *words[LEASH_ARGS_MAX + 1];
+	static struct policy_found found;
+	const struct sealed_exec *run;
+	const struct policy *p = &found.policy;
+	int status, n = 0;
+
+	status = find_policy(file, name, &found, why, sizeof(why));
+	if (status != 0)
+		return status;
+	if ((found.server->flags & SERVER_LOGIN) == 0) {
+		log_error("server %s has no login: its policy has no `auth oauth2` with "
+			  "`grant code`",
+		    name);
+		policy_found_free(&found);
+		return EXIT_CONFIG;
+	}
+	run = &p->exec[found.server->run];
+	words[n++] = (char *)policy_str(p, p->image[run->asked].path);
+	for (uint32_t i = 0; i < run->args.n && n < LEASH_ARGS_MAX; i++)
+		words[n++] = (char *)policy_str(p, p->arg[run->args.first + i].text);
+	status = exec_program(file, name, LEASH_EXEC, n, words);
+	policy_found_free(&found);
+	return status;
+}
+
+int
+server_login_main(int argc, char **argv)
+{
+	const char *file = NULL, *name = NULL;
+
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--policy") == 0 && i + 1 < argc)
+			file = argv[++i];
+		else if (argv[i][0] == '-')
+			return help_unknown_option(&server_help, argv[0], argv[i]);
+		else if (name == NULL)
+			name = argv[i];
+		else
+			return help_usage(
+			    &server_help, argv[0], "expected the name of one server");
+	}
+	if (name == NULL)
+		return help_usage(
+		    &server_help, argv[0], "expected the name of one server");
+	return login(file, name);
+}
+
+/* ---- kennel exec ------------------------------------------------------------------ */
 
 int
 exec_main(int argc, char **argv)

@@ -194,6 +194,7 @@ static const struct verb {
     {"import", server_import_main},
     {"check", server_check_main},
     {"log", server_log},
+    {"login", server_login_main},
     {"pin", pin_main},
     {"restart", server_restart},
 };

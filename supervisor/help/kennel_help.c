@@ -277,6 +277,16 @@ static const struct help_verb server_verbs[] = {
 	"kennel server log -n 20 files", "server",
 	.more = "The text is scrubbed and printable. The last 1 MiB is stored, and 1 MiB "
 		"before."},
+    {"login", "Servers", "NAME [--policy FILE]", "log in to a remote server", "--policy",
+	"kennel server login tickets", "server",
+	.more =
+	    "For a server with `auth oauth2` and `grant code`.  It prints a URL: open "
+	    "it in a\n"
+	    "browser, log in, and paste the address that the browser ends at.  The "
+	    "refresh\n"
+	    "token goes into the vault, which must be open (kennel secret unlock), and "
+	    "is\n"
+	    "granted to this server under this policy.  No agent sees the URL."},
     {"pin", "Servers",
 	"NAME [--policy FILE] [-o OUT] [--add-line] [--strict] [--json]\n"
 	"NAME [--policy FILE] --diff | --show",

@@ -126,22 +126,22 @@ open_recorder(int *ret_fd, char why[LEASH_TEXT_MAX])
 	return r;
 }
 
-/* Where the leash finds the keeper and counts plugin failures; passed if a secret
- * comes from them. */
+/* Where the leash finds the keeper and counts plugin failures; passed if a secret or a
+ * refresh token comes from them. */
 static const char *
 run_at(const struct opened *o)
 {
 	static char out[PATH_MAX + 16];
 	struct sealed_range rows = o->found.server->secrets;
+	bool needed = (o->found.server->flags & SERVER_LOGIN) != 0;
 
-	for (uint32_t i = rows.first; i < rows.first + rows.n; i++) {
-		if (o->found.policy.secret[i].source != SOURCE_VAULT &&
-		    o->found.policy.secret[i].source != SOURCE_PLUGIN)
-			continue;
-		(void)snprintf(out, sizeof(out), "KENNEL_RUN_AT=%s", o->place.run_dir);
-		return out;
-	}
-	return NULL;
+	for (uint32_t i = rows.first; !needed && i < rows.first + rows.n; i++)
+		needed = o->found.policy.secret[i].source == SOURCE_VAULT ||
+			 o->found.policy.secret[i].source == SOURCE_PLUGIN;
+	if (!needed)
+		return NULL;
+	(void)snprintf(out, sizeof(out), "KENNEL_RUN_AT=%s", o->place.run_dir);
+	return out;
 }
 
 /* Where the leash finds the fingerprint key; creates the directory. Passed if there

@@ -51,6 +51,20 @@ text_of(struct json value, char *out, size_t cap)
 	return json_text(value, out, cap, &len) == 0 ? out : NULL;
 }
 
+bool
+is_of_token(const struct server *s, const char *text)
+{
+	const char *p = text;
+
+	if (policy_remote_url(&s->policy, s->sealed) == NULL ||
+	    (strncmp(text, "auth-required: ", 15) != 0 &&
+		strncmp(text, "auth-failed: ", 13) != 0))
+		return false;
+	while (*p >= ' ' && *p < 0x7f)
+		p++;
+	return *p == '\0';
+}
+
 /* ---- lines ----------------------------------------------------------------- */
 
 /* At most so many bytes may then be queued. */

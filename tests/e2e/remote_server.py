@@ -344,13 +344,13 @@ class Server(http.server.ThreadingHTTPServer):
 class Remote:
     """It listens on a port of 127.0.0.1; seen: (method, path, headers, message) of each request."""
 
-    def __init__(self, tls=None, modern=False, stream=True):
+    def __init__(self, tls=None, modern=False, stream=True, handler=Handler):
         self.seen, self.sessions, self.later = [], set(), {}
         self.pushed, self.got, self.pushed_n = queue.Queue(), queue.Queue(), 0
         self.hold_notes, self.move_notes, self.about = False, False, ""
         self.capabilities, self.dropped, self.gone = {"tools": {"listChanged": True}}, [], set()
         self.ended, self.down, self.modern, self.stream = threading.Event(), 0, modern, stream
-        self.http = Server(("127.0.0.1", 0), Handler)
+        self.http = Server(("127.0.0.1", 0), handler)
         self.http.mcp = self
         self.port = self.http.server_address[1]
         if tls:
