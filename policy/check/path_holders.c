@@ -58,7 +58,7 @@ first_from(const struct path_holders *h, const char *path, size_t len)
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
-		/* equal bytes and longer: behind */
+		/* equal bytes and longer: after */
 		if (strncmp(h->row[mid].word->text, path, len) < 0)
 			low = mid + 1;
 		else

@@ -24,8 +24,8 @@ struct path_holders {
 int path_holders_make(const struct server *, enum keyword, struct path_holders *);
 void path_holders_free(struct path_holders *);
 
-/* The first word of the server that is path or a directory above it, other than not;
- * NULL: there is none. path is in normal form. */
+/* The first path of the server that is path or a directory above it, other than not;
+ * NULL: no path is. path is in normal form. */
 const struct word *path_holders_find(
     const struct path_holders *, const char *path, const struct word * not );
 

@@ -1,5 +1,5 @@
 /*
- * A histogram of times. Bucket 0 to 3: so many microseconds. From 4 on: the bits after the
+ * A histogram of times. Bucket 0 to 3: that number of microseconds. From 4 on: the bits after the
  * leading one select one of four buckets of that power of two.
  */
 #include "supervisor/status/latency.h"
