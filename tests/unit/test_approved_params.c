@@ -70,19 +70,24 @@ passes(const char *line)
 	answered("session");
 }
 
-/* A person is asked; the question holds this. */
+/* A person is asked, and the question holds this. They agree: after three refusals nobody
+ * would be asked about this tool again. */
 static void
 asked(const char *line, const char *shown)
 {
 	const struct question *q;
+	const char *got;
 
 	rig_agent(&R, line);
 	assert_string_equal(rig_server_got(&R), "");
 	q = queue_next(queue, 0);
 	if (q == NULL || strstr(q->text.detail, shown) == NULL)
 		fail_msg("%s: %s", line, q == NULL ? "not asked" : q->text.detail);
-	assert_int_equal(say(ANSWER_DENY, false), 0);
-	assert_non_null(strstr(rig_agent_got(&R), "denied by a person"));
+	assert_int_equal(say(ANSWER_ONCE, false), 0);
+	got = rig_server_got(&R);
+	assert_int_equal(strlen(got), strlen(line) + 1);
+	assert_memory_equal(got, line, strlen(line));
+	answered("once");
 }
 
 /* ---- what is digested and shown ------------------------------------------------ */
