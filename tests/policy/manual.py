@@ -104,6 +104,9 @@ class Writer:
             "ADDRESS": lambda: "https://vault.example:8200",
             "URL": lambda: pick(["https://mcp.example.com/mcp", "https://a.example:8443/"]),
             "HEADER": lambda: pick(["X-Api-Key", "X-Team"]),
+            "ID": lambda: pick(["kennel", "https://client.example/metadata.json"]),
+            "SCOPES": lambda: pick(['"tools"', '"tools offline_access"']),
+            "ISSUER": lambda: pick(["login.example.com", "login.example.com:8443"]),
             "QUOTED": lambda: '"inc/base.kennel"',
             "WORD": lambda: pick(["word", "--opt=1", "a,b", "x#y", "50%", "plain", "and"]),
             "LET": lambda: pick(["$scalar", "${scalar}"]), "LETLIST": lambda: "$many",
@@ -178,7 +181,7 @@ def grammar_is_the_parsers(folder):
     head = 'include "inc/base.kennel"\nlet scalar = /srv\nlet many = ["a", 1]\n'
     w, bad = Writer(g, random.Random(7)), []
     count = 0
-    while count < 120 or (min(w.taken) == 0 and count < 2000):
+    while count < 120 or (min(w.taken) == 0 and count < 4000):
         text = head + spell(w.make(("name", "file")))
         text += "server last { run /x\n" + spell(w.make(("name", "grant"))) + "\n}\n"
         if text.count("args") > 60:
