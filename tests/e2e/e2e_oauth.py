@@ -112,6 +112,7 @@ def expired():
         m = s.message()
         if m.get("id") in ids:
             ids.remove(m["id"])
+            check("result" in m, m)
             equal(m["result"]["content"][0]["text"], "k")
     equal(len(issuer.forms("client_credentials")), 2)
     new = list(issuer.tokens)[0]

@@ -181,5 +181,4 @@ class Guarded(Remote):
             handler.head(403, 0, WWW_Authenticate='Bearer error="insufficient_scope", scope="%s"' % self.scope)
         else:
             return True
-        handler.close_connection = True
         return False
