@@ -77,7 +77,8 @@ launch_fields(struct leash *l, size_t len, const char **ret_name)
 	version = wire_get_u32(&in);
 	l->mode = wire_get_u32(&in);
 	l->explain = l->mode == LEASH_EXPLAIN;
-	if (l->explain)
+	l->login = l->mode == LEASH_LOGIN;
+	if (l->explain || l->login)
 		l->mode = LEASH_EXEC;
 	l->one_call = l->mode == LEASH_CALL;
 	l->learn = l->mode == LEASH_LEARN;

@@ -148,6 +148,8 @@ enum leash_mode {
 	LEASH_EXPLAIN = 3, /* the same, and each exec is reported */
 	LEASH_CALL = 4,    /* as LEASH_RUN, in a process that is for one call */
 	LEASH_LEARN = 5,   /* as LEASH_RUN; each exec and each named file is reported */
+	LEASH_LOGIN =
+	    6, /* as LEASH_EXEC, of a remote server's command: a person logs in */
 };
 
 /* How long the leash waits between TERM and KILL when the supervisor requests a

@@ -54,6 +54,7 @@ struct leash {
 	enum leash_mode mode;
 	bool explain;  /* report each exec */
 	bool one_call; /* the server is for one call */
+	bool login;    /* a person logs in at a remote server's issuer */
 	bool learn;    /* report each named file, too */
 	char session[17];
 	char *memory;      /* the launch message, kept for its strings */

@@ -130,7 +130,9 @@ refuse(struct leash *l, uint32_t reason)
 			text = rows[i].text;
 	(void)snprintf(
 	    why, sizeof(why), "%s%s", text, text[strlen(text) - 1] == ' ' ? name : "");
-	(void)record(l, l->refresh->asked, "failed", why); /* nothing is given */
+	/* nothing is given; one that asks without end does not fill the log */
+	if (reason != REASON_TOO_MANY)
+		(void)record(l, l->refresh->asked, "failed", why);
 	wire_out_init(&out, l->refresh->memory, PACKET_MAX);
 	wire_put_u32(&out, REFRESH_REFUSED);
 	wire_put_str(&out, why);
@@ -342,7 +344,7 @@ refresh_begin(struct leash *l, struct reason *why)
 		return reason_set(why, -ENOMEM, "out of memory");
 	f->sock = f->sock_slot = f->keeper = f->keeper_slot = -1;
 	f->left = BURST;
-	f->login = l->mode == LEASH_EXEC;
+	f->login = l->login;
 	l->refresh = f;
 	f->memory = vault_scratch(l->vault, PACKET_MAX);
 	if (f->memory == NULL ||

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "leash/keeper/private.h"
+#include "leash/vault/secret_path.h"
 #include "shim/base/array.h"
 #include "shim/base/log.h"
 
@@ -277,6 +278,7 @@ static int
 release(struct peer *peer, const struct asking *q, uint32_t which, struct wire_out *out)
 {
 	const struct vault_file_asker *a = &q->asker;
+	char own[KEEPER_PATH_MAX + 1];
 	size_t len = 0;
 	int r;
 
@@ -293,7 +295,9 @@ release(struct peer *peer, const struct asking *q, uint32_t which, struct wire_o
 	out->len += len;
 	wire_put_u8(out, 0);
 	note(peer, a, which == 0 ? "released" : "released an old value, to be redacted,");
-	keeper_used();
+	/* a remote server decides when its token is renewed: that keeps no vault open */
+	if (!secret_path_refresh(a->server, own) || strcmp(own, a->path) != 0)
+		keeper_used();
 	return out->error;
 }
 

@@ -96,6 +96,7 @@ bool answer_allowed(struct peer *, const struct vault_file_asker *, struct wire_
 
 /* The end of a change: r of it; writes it to the disk, then replies with what. */
 int change_settle(struct wire_out *, int r, uint32_t what);
+int change_settle_alone(struct wire_out *, int r, uint32_t what); /* by no person */
 uint64_t change_now(void);
 
 /* ---- confirm.c ---- */

@@ -49,6 +49,10 @@ store_refresh(struct peer *peer, struct wire_in *in, struct wire_out *out)
 		return answer_error(out, -ENOKEY);
 	if (login == 0 && !answer_allowed(peer, a, out))
 		return out->error;
+	/* the next login may be at another issuer: earlier policies of that name would send
+	 * its token to theirs */
+	if (login == 1)
+		(void)vault_file_revoke(keeper.file, a->path, NULL, NULL);
 	r = vault_file_replace(
 	    keeper.file, a->path, value.data, value.len, change_now(), &version);
 	if (r == 0 && login == 1)
@@ -57,5 +61,6 @@ store_refresh(struct peer *peer, struct wire_in *in, struct wire_out *out)
 		log_info("%s has version %u, %s, by process %d (%s)", a->path, version,
 		    login == 1 ? "after a login" : "as the issuer replaced it", peer->pid,
 		    peer->who);
-	return change_settle(out, r, version);
+	return login == 1 ? change_settle(out, r, version)
+			  : change_settle_alone(out, r, version);
 }

@@ -202,6 +202,8 @@ needs_scope(struct exchange *x)
 {
 	const struct challenge *c = &x->head.challenge;
 	struct oauth *o = x->remote->oauth;
+	/* what answers no request is logged, and may be a token: only answers are redacted */
+	const char *scope = x->kind == EXCHANGE_REQUEST && !x->internal ? c->scope : "";
 
 	if (x->head.status != 403 || !c->bearer ||
 	    strcmp(c->error, "insufficient_scope") != 0)
@@ -210,9 +212,9 @@ needs_scope(struct exchange *x)
 	    "auth-required: %s wants another scope%s%s%s: a person adds it to `auth "
 	    "oauth2 "
 	    "... scope` in the policy%s%s",
-	    x->remote->host, c->scope[0] != '\0' ? " (" : "", c->scope,
-	    c->scope[0] != '\0' ? ")" : "",
-	    o->code ? ", and runs kennel server login " : "", o->code ? o->server : "");
+	    x->remote->host, scope[0] != '\0' ? " (" : "", scope,
+	    scope[0] != '\0' ? ")" : "", o->code ? ", and runs kennel server login " : "",
+	    o->code ? o->server : "");
 	return true;
 }
 

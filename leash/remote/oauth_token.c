@@ -116,7 +116,6 @@ take(struct oauth *o, const struct token_reply *t)
 	const struct secret *refresh;
 	const char *why = "";
 
-	o->unstored = NULL;
 	if (!t->bearer || t->access[0] == '\0')
 		return oauth_fail(
 		    o, FAILED "the answer of %s has no bearer token", o->issuer);
@@ -134,9 +133,21 @@ take(struct oauth *o, const struct token_reply *t)
 		return -1;
 	/* the access token is good in any case: only the next start needs the other */
 	refresh = tokens_present(o->tokens, TOKEN_REFRESH);
-	if (refresh_put(o, refresh, &why) < 0)
-		o->unstored = why;
+	o->unstored = refresh_put(o, refresh, &why) < 0 ? why : NULL;
 	return 0;
+}
+
+/* The newest refresh token: from the vault, unless it is not there yet. */
+static int
+newest_refresh(struct oauth *o, const char **ret_why)
+{
+	const struct secret *present = tokens_present(o->tokens, TOKEN_REFRESH);
+
+	if (o->unstored == NULL || present == NULL)
+		return refresh_get(o, ret_why);
+	if (refresh_put(o, present, ret_why) == 0)
+		o->unstored = NULL;
+	return 1;
 }
 
 /* Errors of RFC 6749, 5.2, in words; of no other text. */
@@ -244,7 +255,7 @@ static int
 by_refresh(struct oauth *o, struct buf *form)
 {
 	const char *why = "";
-	int r = refresh_get(o, &why);
+	int r = newest_refresh(o, &why);
 
 	if (tokens_present(o->tokens, TOKEN_REFRESH) == NULL)
 		return oauth_fail(o, "auth-required: %s", why);
@@ -254,7 +265,7 @@ by_refresh(struct oauth *o, struct buf *form)
 	/* another session may have used it, and be about to store the next one */
 	for (int i = 0; r == -EKEYREJECTED && i < OTHERS_TRIES; i++) {
 		(void)poll(NULL, 0, OTHERS_MS);
-		if (refresh_get(o, &why) == 0)
+		if (newest_refresh(o, &why) == 0)
 			r = send_refresh(o, form);
 	}
 	if (r == 0 && o->unstored != NULL)
@@ -265,6 +276,7 @@ by_refresh(struct oauth *o, struct buf *form)
 	if (r != -EKEYREJECTED)
 		return r;
 	tokens_drop(o->tokens, TOKEN_REFRESH);
+	o->unstored = NULL;
 	return oauth_fail(o,
 	    "auth-required: the login at %s is over: a person runs kennel server login "
 	    "%s",

@@ -29,7 +29,7 @@ struct token {
 /* What is replaced as a whole. */
 struct kept {
 	struct vault *vault;
-	struct token token[TOKENS_MAX]; /* the newest one first */
+	struct token token[TOKENS_MAX]; /* the newest one first, then those in use */
 	size_t n;
 	struct scrub *scrub;
 	struct scrub_stream *stream;
@@ -86,10 +86,17 @@ keep(struct kept *k, enum token_kind kind, const char *bytes, size_t len,
 }
 
 /* The new one and the newest of the old ones, in pages of their own. */
+static bool
+is_present(const struct tokens *t, const struct token *one)
+{
+	return t->present[one->kind] == one->value;
+}
+
 static int
-kept_make(const struct kept *old, enum token_kind kind, const char *bytes, size_t len,
+kept_make(const struct tokens *t, enum token_kind kind, const char *bytes, size_t len,
     struct kept *ret, const char **ret_what)
 {
+	const struct kept *old = &t->kept;
 	size_t room = ROOM + len, i;
 	struct kept k = {.n = 0};
 	int r;
@@ -101,11 +108,14 @@ kept_make(const struct kept *old, enum token_kind kind, const char *bytes, size_
 		r = scrub_new(&k.scrub);
 	if (r == 0)
 		r = keep(&k, kind, bytes, len, ret_what);
-	for (i = 0; r == 0 && i < old->n && k.n < TOKENS_MAX; i++)
-		if (!secret_equals(old->token[i].value, bytes, len))
-			r = keep(&k, old->token[i].kind,
-			    secret_expose(old->token[i].value),
-			    secret_len(old->token[i].value), ret_what);
+	/* those that are in use first: only earlier ones may be too many */
+	for (int used = 1; used >= 0; used--)
+		for (i = 0; r == 0 && i < old->n && k.n < TOKENS_MAX; i++)
+			if (is_present(t, &old->token[i]) == (used == 1) &&
+			    !secret_equals(old->token[i].value, bytes, len))
+				r = keep(&k, old->token[i].kind,
+				    secret_expose(old->token[i].value),
+				    secret_len(old->token[i].value), ret_what);
 	if (r == 0)
 		r = scrub_stream_new(k.scrub, &k.stream);
 	if (r < 0) {
@@ -132,7 +142,7 @@ tokens_add(struct tokens *t, enum token_kind kind, const char *bytes, size_t len
     const char **ret_what)
 {
 	struct kept k;
-	int r = kept_make(&t->kept, kind, bytes, len, &k, ret_what);
+	int r = kept_make(t, kind, bytes, len, &k, ret_what);
 
 	if (r < 0)
 		return r;

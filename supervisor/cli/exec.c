@@ -401,7 +401,7 @@ login(const char *file, const char *name)
 	words[n++] = (char *)policy_str(p, p->image[run->asked].path);
 	for (uint32_t i = 0; i < run->args.n && n < LEASH_ARGS_MAX; i++)
 		words[n++] = (char *)policy_str(p, p->arg[run->args.first + i].text);
-	status = exec_program(file, name, LEASH_EXEC, false, n, words);
+	status = exec_program(file, name, LEASH_LOGIN, false, n, words);
 	policy_found_free(&found);
 	return status;
 }

@@ -169,10 +169,12 @@ print_all(const struct buf *list, const char *path)
 		if (path == NULL || strcmp(text_of(grant, "path", text), path) == 0)
 			stale += print_row(&servers, m.root, grant);
 	if (stale > 0)
-		printf("\nA stale or replaced grant gives no value.\n"
-		       "    kennel secret grant --server NAME   grants what the policy "
-		       "names, as it is now\n"
-		       "    kennel secret revoke --stale        removes these rows\n");
+		printf(
+		    "\nA stale or replaced grant gives no value to the policy of now; an "
+		    "earlier policy that is started still gets it.\n"
+		    "    kennel secret grant --server NAME   grants what the policy "
+		    "names, as it is now\n"
+		    "    kennel secret revoke --stale        removes these rows\n");
 	servers_free(&servers);
 }
 

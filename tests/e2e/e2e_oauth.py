@@ -345,6 +345,9 @@ def logins():
     equal([r["name"] for r in rows if r["name"] != ["__oauth/far/refresh"]], [])
     for value in (first, second, access):
         absent(value, json.dumps(audit(env=home.env)) + s.stderr() + said)
+    # pinned as any server: that is no login
+    r = run([KENNEL, "server", "pin", "far", "--policy", path], env=home.env)
+    equal((r.returncode, r.stdout.count(b'"echo"') > 0), (0, True), r.stderr)
     # another policy, and a secret of a policy
     s = Mcp([KENNEL, "run", "far", "--policy", policy(text + "    limit output 2M\n", "far")], env=home.env)
     within("the policy has changed", greeted(s)["error"]["message"])
@@ -447,6 +450,10 @@ def stored():
     equal(k.say(24, far, b"near", ("I", 1), one)[0], 5)
     equal(k.release(far, b"near", one)[:2], (7, 10), "granted to another server")
     equal(k.release(far, b"far", two)[:2], (7, 11))
+    # the next login may be at another issuer: no earlier policy gets its token
+    equal(k.store(far, b"far", two, 1, b"rt-third-5b1f40f3c6e8")[:2], (5, 3))
+    equal(k.release(far, b"far", two)[2], b"rt-third-5b1f40f3c6e8")
+    equal(k.release(far, b"far", one)[:2], (7, 11), "the login belongs to one policy")
     equal(Keeper(home).store(far, b"far", one, 0, b"r" * 8193)[0], 0, "too long")
     equal(Keeper(home).store(far, b"far", one, 2, b"rt-first-5b1f40f3c6e8")[0], 0)
     k = Keeper(home)
