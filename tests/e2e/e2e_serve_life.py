@@ -611,7 +611,7 @@ def long_answers():
         equal(len([n for n in sizes if n > 4 << 20]), 30, when)
     equal(h.said("two.echo", text="on"), "two: on")
     h = Hub(server("one", **long), server("two"), args=["--expose", "one.*"], version="2025-03-26")
-    answered(h, [h.post("tools/list")])
+    check(wait_for(lambda: answered(h, [h.post("tools/list")])[0] > 4 << 20, 60) is not None, "the list is not known")
     batch = [{"jsonrpc": "2.0", "id": "b%d" % n, "method": "tools/list"} for n in range(30)]
     h.send(batch)
     got = {}

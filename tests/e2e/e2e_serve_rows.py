@@ -317,7 +317,7 @@ def busy():
             hub.p.stdin.close()
             time.sleep(0.1)
         db.execute("ROLLBACK")
-        check(wait_for(lambda: tool_rows(h) == ["echo", "seen"], 10) is not None, tool_rows(h))
+        check(wait_for(lambda: tool_rows(h) == ["echo", "seen"], 30) is not None, (at_end, tool_rows(h)))
         absent("unable to store", hub.stderr() if at_end else "")
         db.close()
 
