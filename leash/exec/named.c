@@ -376,7 +376,7 @@ named_take(struct gate *g, const struct seccomp_notif *notif)
 	c->argv_at = c->envp_at = 0; /* it has none */
 	n->id = notif->id;
 	n->todo_n = n->todo_at = 0;
-	for (size_t i = 0; i < PATHS_MAX; i++)
+	for (size_t i = 0; f != NULL && i < PATHS_MAX; i++) /* named_is() found it */
 		if (f->at[i].path != NO_ARG)
 			add_path(g, f, i, arg);
 	call_wipe(c);

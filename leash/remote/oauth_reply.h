@@ -41,9 +41,9 @@ struct token_reply {
 };
 
 /* 0, or -EBADMSG: no JSON object.  *ret is filled in either case. */
-int resource_metadata_read(
-    const char *, size_t, issuer_fits_fn *, void *arg, struct resource_metadata *ret);
-int issuer_metadata_read(const char *, size_t, struct issuer_metadata *ret);
-int token_reply_read(const char *, size_t, struct token_reply *ret);
+int resource_metadata_read(const char *text, size_t len, issuer_fits_fn *fits, void *arg,
+    struct resource_metadata *ret);
+int issuer_metadata_read(const char *text, size_t len, struct issuer_metadata *ret);
+int token_reply_read(const char *text, size_t len, struct token_reply *ret);
 
 #endif

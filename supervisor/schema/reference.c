@@ -132,7 +132,7 @@ resource_add(
 		r = room_for(p->resource, p->resource_n, sizeof(*p->resource), &rows);
 		p->resource = rows;
 	}
-	if (r < 0) {
+	if (r != 0) {
 		buf_free(&uri);
 		return r;
 	}
@@ -148,7 +148,7 @@ anchor_add(
 	int r = room_for(p->anchor, p->anchor_n, sizeof(*p->anchor), &rows);
 
 	p->anchor = rows;
-	if (r < 0)
+	if (r != 0)
 		return r;
 	p->anchor[p->anchor_n++] =
 	    (struct anchor){value, p->resource_of[value], &s->tree.value[name], skip};

@@ -20,12 +20,12 @@ say() {
 
 # ---- lists -----------------------------------------------------------------
 # What each program's objects may be: an extended regular expression.
-kennel_may='^(supervisor/main|supervisor/(base|launch|cli|draft|import|doctor|pin|help|mcp|mcp/line|json|hub|schema|answer|approve|registry|secrets|servers|accept|serve|serve/launcher|serve/tools|screen|status|top)/[a-z0-9_]+|supervisor/audit/(connect|audit_help|write_test|(log|query|report|ship|verify)/[a-z0-9_]+)|leash/audit/(writer|event)|leash/keeper/(confirmed|connect)|policy/[a-z0-9_/]+|shim/(base|help|host)/[a-z0-9_]+)\.o$'
+kennel_may='^(supervisor/main|supervisor/(base|launch|cli|draft|import|install|learn|doctor|pin|help|mcp|mcp/line|json|hub|schema|answer|approve|registry|secrets|servers|accept|serve|serve/launcher|serve/tools|screen|status|top)/[a-z0-9_]+|supervisor/audit/(connect|audit_help|write_test|(log|query|report|ship|verify)/[a-z0-9_]+)|leash/audit/(writer|event)|leash/keeper/(confirmed|connect)|policy/[a-z0-9_/]+|shim/(base|help|host)/[a-z0-9_]+)\.o$'
 recorder_may='^(supervisor/audit/(log|recorder)/[a-z0-9_]+|leash/audit/(writer|event)|shim/base/[a-z0-9_]+)\.o$'
 verify_may='^(supervisor/audit/(log|verify)/[a-z0-9_]+|leash/audit/(writer|event)|shim/(base|help)/[a-z0-9_]+)\.o$'
 ship_may='^(supervisor/audit/(audit_help|(log|query|report|ship)/[a-z0-9_]+)|leash/audit/(writer|event)|shim/(base|help)/[a-z0-9_]+)\.o$'
-keeper_may='^(leash/keeper/(main|peers|answer|change|confirm)|leash/vault/(secret_path|vault|locked_pages)|leash/vault_file/(edit|key|recovery_phrase|save|vault_file)|shim/base/[a-z0-9_]+)\.o$'
-secret_may='^(leash/secret/(main|verbs|list|input|request|start_keeper)|leash/keeper/connect|leash/vault/(secret_path|vault|locked_pages|fingerprint)|policy/(sealed/[a-z0-9_/]+|manifests/token_format)|shim/base/[a-z0-9_]+)\.o$'
+keeper_may='^(leash/keeper/(main|peers|answer|change|confirm|store)|leash/vault/(secret_path|vault|locked_pages)|leash/vault_file/(edit|key|recovery_phrase|save|vault_file)|shim/base/[a-z0-9_]+)\.o$'
+secret_may='^(leash/secret/(main|verbs|list|input|request|start_keeper|dialogs|pinentry)|leash/keeper/connect|leash/vault/(secret_path|vault|locked_pages|fingerprint)|policy/(sealed/[a-z0-9_/]+|manifests/token_format)|shim/base/[a-z0-9_]+)\.o$'
 # The server's bytes and the host's resolver are in programs of their own.
 remote_may='^(leash/(remote|scrub)/[a-z_]+|leash/vault/(copied_value|locked_pages|vault)|shim/base/[a-z0-9_]+)\.o$'
 egress_may='^(leash/egress/(address|client_hello|connection|dial_wire|dns|egress_wire|events|greeting|kernel_refusals|listeners|name_addresses|plan|relay|resolver|splice)|policy/sealed/[a-z0-9_/]+|shim/base/[a-z0-9_]+)\.o$'
