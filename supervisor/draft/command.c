@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "policy/compile/compile.h"
+#include "policy/lang/scalar.h"
 #include "policy/lang/secret_path.h"
 #include "shim/base/array.h"
 #include "shim/base/fd.h"
@@ -257,6 +258,15 @@ take_venv(struct draft *d)
 			*slash = '\0';
 }
 
+static bool
+is_in_venv(const struct draft *d, const char *dir)
+{
+	char real[PATH_MAX];
+
+	return d->venv[0] != '\0' && realpath(d->venv, real) != NULL &&
+	       path_below(real, dir);
+}
+
 /* ---- files and directories ------------------------------------------------- */
 
 static bool
@@ -328,7 +338,9 @@ take_command(struct draft *d, int argc, char *const *argv)
 		return r;
 	take_venv(d);
 	take_paths(d);
-	if (package_of(d->script[0] != '\0' ? d->script : d->program, &d->package) < 0)
+	/* a package of Python may put a package.json into its environment */
+	if (package_of(d->script[0] != '\0' ? d->script : d->program, &d->package) < 0 ||
+	    is_in_venv(d, d->package.root))
 		d->package.name[0] = '\0';
 	else
 		take_modules(d);

@@ -177,20 +177,51 @@ package_read(const char *root, struct package *ret)
 	return r;
 }
 
+/* Cuts the path after the package that an installer has put there, .../node_modules/NAME:
+ * the outermost, as what is below it is the package's own choice. -ENOENT: below no
+ * node_modules; -EBADMSG: no valid name. */
+static int
+cut_installed(char path[PATH_MAX], char name[PACKAGE_TEXT_MAX])
+{
+	static const char modules[] = "/node_modules/";
+	char *at = strstr(path, modules), *end;
+
+	while (at != NULL && at[sizeof(modules) - 1] == '.')
+		at = strstr(at + 1, modules); /* node_modules/.pnpm/... is pnpm's */
+	if (at == NULL)
+		return -ENOENT;
+	at += sizeof(modules) - 1;
+	end = strchrnul(at, '/');
+	if (at[0] == '@' && *end == '/')
+		end = strchrnul(end + 1, '/');
+	*end = '\0';
+	if (strlen(at) >= PACKAGE_TEXT_MAX || !name_ok(at))
+		return -EBADMSG;
+	(void)snprintf(name, PACKAGE_TEXT_MAX, "%s", at); /* fits */
+	return 0;
+}
+
 int
 package_of(const char *file, struct package *ret)
 {
-	char dir[PATH_MAX], home[PATH_MAX];
+	char dir[PATH_MAX], home[PATH_MAX], name[PACKAGE_TEXT_MAX];
 	const char *said = getenv("HOME");
+	struct package found;
 	char *slash;
+	int r;
 
 	if (realpath(file, dir) == NULL)
 		return -ENOENT;
+	r = cut_installed(dir, name);
+	if (r == 0 && package_read(dir, &found) == 0 && strcmp(found.name, name) == 0) {
+		*ret = found;
+		return 0;
+	}
+	if (r != -ENOENT)
+		return -ENOENT; /* one that calls itself something else */
 	if (said == NULL || realpath(said, home) == NULL)
 		home[0] = '\0';
 	while ((slash = strrchr(dir, '/')) != NULL && slash != dir) {
-		int r;
-
 		*slash = '\0';
 		if (strcmp(dir, home) == 0)
 			break; /* a home directory is never a package */

@@ -19,7 +19,10 @@ struct package {
 /* Reads the package in this directory. 0; -ENOENT; -EBADMSG: no unambiguous
  * package.json. */
 int package_read(const char *root, struct package *ret);
-/* Finds the package of this file: in the nearest directory above it. */
+/* Finds the package of this file: below a node_modules the one that was installed there,
+ * node_modules/NAME, if it has that name itself (what is below it names nothing: its author
+ * chooses it); elsewhere the nearest directory above the file that is a package. 0;
+ * -ENOENT. */
 int package_of(const char *file, struct package *ret);
 
 /* Splits an argument of npx, "name@version"; version is "" if it is missing, a tag

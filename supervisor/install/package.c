@@ -155,6 +155,13 @@ keep(const struct package_source *from, struct installer *in, struct installed *
 		    from->spec);
 		return EXIT_INPUT;
 	}
+	/* the name decides which preset the draft is made from */
+	if (strcmp(from->name, ret->package.name) != 0) {
+		log_error("unable to use %s: its package.json names another package, %s; "
+			  "report it to the registry",
+		    from->spec, ret->package.name);
+		return EXIT_INPUT;
+	}
 	if (from->version[0] != '\0' &&
 	    strcmp(from->version, ret->package.version) != 0) {
 		log_error("the registry sent %s %s in place of %s", from->name,

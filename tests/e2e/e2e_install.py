@@ -124,6 +124,32 @@ def hostile():
     registry.close()
 
 
+@test("a package gets the preset of its own name alone: a package.json in it, or of another name, chooses none")
+def preset_of():
+    named = "@modelcontextprotocol/server-filesystem"
+    inner = hello(files={"dist/server.py": server(), "dist/package.json": json.dumps({"name": named, "version": "1.0.0"})})
+    inner.json["bin"] = "dist/server.py"
+    below = hello("below", files={"node_modules/%s/server.py" % named: server(),
+                                  "node_modules/%s/package.json" % named: json.dumps({"name": named, "version": "1.0.0"})})
+    below.json["bin"] = "node_modules/%s/server.py" % named
+    other = hello("other")
+    for p in (inner, below):
+        p.files["package.json"] = json.dumps(p.json)
+    other.files["package.json"] = json.dumps(dict(other.json, name=named))
+    registry = Registry(inner, below, other, hello(named))
+    h = Home("preset", registry)
+    for name, wanted in (("hello", "# A draft"), ("below", "# A draft"), (named, "# From the preset for " + named)):
+        code, out, err = h.install(name[-5:], "--no-start", "--", "npx", name)
+        equal(code, 0, out + err)
+        within(wanted, h.policy(name[-5:]))
+    within('about "hello 1.0.0"', h.policy("hello"))
+    code, out, err = h.install("other", "--no-start", "--", "npx", "other")
+    equal(code, 65, out + err)
+    within("its package.json names another package, " + named, err)
+    check(not os.path.exists(h.kennel + "/policies/other.kennel"))
+    registry.close()
+
+
 @test("a local directory is installed as a copy; a signature that the registry reports as wrong ends the installation")
 def others():
     registry = Registry(hello())
@@ -180,6 +206,12 @@ def python():
     equal(code, 0, out + err)
     within('run %s/bin/python3 %s/bin/a-server "--flag"\n' % (venv, venv), h.policy("py"))
     within('tool allow "get_it"', h.policy("py"))
+    # a wheel may put a file anywhere in the environment
+    with open(venv + "/package.json", "w") as f:
+        f.write('{"name": "@modelcontextprotocol/server-filesystem", "version": "1.0.0"}')
+    code, out, err = h.install("py", "--no-start", "-o", h.dir + "/py.kennel", "--", "uvx", "a-server==1.2")
+    equal(code, 0, out + err)
+    within("# A draft", reads(h.dir + "/py.kennel").decode())
     equal(h.install("q", "--", "pipx", "run", "--spec", "a-server", "tool", "x")[0], 69)
     equal(h.install("q", "--", "uvx", "../evil")[0], 65)
 
