@@ -609,6 +609,7 @@ KENNEL = \
 	supervisor/install/npm_settings.o \
 	supervisor/install/package.o \
 	supervisor/install/python.o \
+	supervisor/install/signature_report.o \
 	supervisor/install/signatures.o \
 	supervisor/install/store.o \
 	supervisor/install/update.o \
@@ -1072,7 +1073,10 @@ UNIT_install = \
 	supervisor/draft/npm_lock.o \
 	supervisor/install/file_tree.o \
 	supervisor/install/npm_settings.o \
+	supervisor/install/signature_report.o \
 	supervisor/json/digest.o \
+	supervisor/json/json_access.o \
+	supervisor/json/json_scan.o \
 	tests/fuzz/fuzz_npm.o
 UNIT_starter	= supervisor/launch/starter.o $(BASE) shim/base/close_others.o
 UNIT_startable	= supervisor/serve/launcher/startable.o $(UNIT_registry)

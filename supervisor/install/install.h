@@ -8,6 +8,7 @@
  *	npm_settings.c	and its registry
  *	installer.c	npm in its cell
  *	signatures.c	its verification of packages
+ *	signature_report.c	and what it says of them
  *	python.c	packages of Python, which the user installs
  *	store.c		the store
  *	gc.c		what no policy uses of it

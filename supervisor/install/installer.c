@@ -60,10 +60,6 @@ put_scripts(const struct installer *in, FILE *out)
 	return r;
 }
 
-/* npm has the keys of registries from here (sigstore's TUF repository), signed with
- * a key that npm contains. */
-#define KEYS_HOST "tuf-repo-cdn.sigstore.dev:443"
-
 static bool
 is_loopback(const char *host)
 {
@@ -116,7 +112,7 @@ put_policy(const struct installer *in, enum npm_cell cell, FILE *out)
 	if (cell != CELL_SCRIPTS)
 		put_registry(in, out);
 	if (cell == CELL_AUDIT && in->npm.url.tls)
-		fprintf(out, "    net allow " KEYS_HOST "\n");
+		fprintf(out, "    net allow " KEYS_NAME ":443\n");
 	fprintf(out, "}\n");
 	return r;
 }

@@ -22,10 +22,14 @@ struct installer {
 	uid_t user;          /* of the cell, if root installs */
 };
 
+/* npm has the keys of registries from here (sigstore's TUF repository), signed with
+ * a key that npm contains. */
+#define KEYS_NAME "tuf-repo-cdn.sigstore.dev"
+
 enum signatures {
 	SIGNATURES_VERIFIED,
-	SIGNATURES_SKIPPED, /* with the reason */
-	SIGNATURES_WRONG,
+	SIGNATURES_SKIPPED, /* the registry has none, or the host of the keys is away */
+	SIGNATURES_WRONG,   /* all else: nothing is kept */
 };
 
 #define NPM_WORDS_MAX 48
@@ -52,7 +56,10 @@ int installer_npm(
 int installer_run(const struct installer *);
 /* Runs the install scripts of what is installed: the same. */
 int installer_scripts(const struct installer *);
-/* signatures.c: verifies the registry's signatures of what was installed. ret_why: of SKIPPED. */
+/* signatures.c: verifies the registry's signatures of what was installed. ret_why, unless
+ * they are verified: the reason, printable. */
 enum signatures installer_audit(const struct installer *, char ret_why[256]);
+/* signature_report.c: the same, from npm's exit status and what it printed, or NULL. */
+enum signatures signatures_of(int status, const char *output, char ret_why[256]);
 
 #endif

@@ -124,7 +124,9 @@ check_signatures(const struct installer *in)
 	case SIGNATURES_WRONG:
 		break;
 	}
-	log_error("a signature of the registry is invalid or missing; nothing was kept");
+	log_error("%s; nothing was kept: install another exact version, or run it again "
+		  "if the registry did not answer",
+	    why);
 	return EXIT_INPUT;
 }
 

@@ -166,11 +166,15 @@ def others():
     at = h.installed(h.policy("own"))
     within('%s/node_modules/own/server.py "--flag"' % at, h.policy("own"))
     within("No signatures are verified: the package is a directory", out)
-    answer = registry.answer
-    registry.answer = lambda path: b'{"invalid": [{"name": "hello"}], "missing": []}' if path.endswith("/said") else answer(path)
-    code, out, err = h.install("b", "--no-start", "--", "npx", "hello@1.0.0")
-    equal(code, 65, out + err)
-    within("a signature of the registry is invalid or missing; nothing was kept", err)
+    answer, said = registry.answer, None
+    registry.answer = lambda path: said if path.endswith("/said") else answer(path)
+    for said, why in ((b'{"invalid": [{"name": "hello"}], "missing": []}', "a signature of the registry is invalid or missing"),
+                      (b'{"error": {"code": "EMISSINGSIGNATUREKEY", "summary": "hello@1.0.0 has a signature"}}', "npm verified none: hello@1.0.0 has a signature"),
+                      (b"no json" * 20000, "npm gave no report on signatures (it exited with 1)")):
+        code, out, err = h.install("b", "--no-start", "--", "npx", "hello@1.0.0")
+        equal(code, 65, out + err)
+        within(why + "; nothing was kept: install another exact version", err)
+        check(not os.path.exists(h.kennel + "/policies/b.kennel"))
     for words, why in ((["/bin/cat"], "expected `npx PACKAGE`"), (["docker", "run", "x"], "expected `npx PACKAGE`"),
                        (["npx", "-p", "a", "b"], "no package name found"), (["npx", "../evil"], "no package name found"),
                        (["npx", "--registry=x"], "no package name found"), ([h.dir], "a package.json")):

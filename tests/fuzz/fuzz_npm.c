@@ -1,12 +1,13 @@
 /*
- * Any bytes as what npm leaves: its lockfile, and after a zero byte its settings. What is
- * taken is short and printable; a registry has a host that a policy accepts.
+ * Any bytes as what npm leaves: its lockfile, after a zero byte its settings, after a one
+ * its report on signatures. What is taken is short and printable; a registry has a host
+ * that a policy accepts; a report after a failure verifies nothing.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "supervisor/draft/npm_lock.h"
-#include "supervisor/install/npm.h"
+#include "supervisor/install/installer.h"
 #include "tests/fuzz/fuzz.h"
 
 static void
@@ -28,6 +29,21 @@ settings(const uint8_t *data, size_t len)
 	free(text);
 }
 
+static void
+report(const uint8_t *data, size_t len)
+{
+	char *text = malloc(len + 1), why[256];
+
+	if (text == NULL)
+		return;
+	memcpy(text, data, len);
+	text[len] = '\0';
+	if (signatures_of(1, text, why) == SIGNATURES_VERIFIED)
+		abort();
+	printable(why, strlen(why));
+	free(text);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
@@ -35,6 +51,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 	if (len > 0 && data[0] == 0) {
 		settings(data + 1, len - 1);
+		return 0;
+	}
+	if (len > 0 && data[0] == 1) {
+		report(data + 1, len - 1);
 		return 0;
 	}
 	if (lock_take((const char *)data, len, &lock) == 0)

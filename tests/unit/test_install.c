@@ -19,8 +19,8 @@
 #include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "supervisor/draft/npm_lock.h"
-#include "supervisor/install/npm.h"
 #include "supervisor/install/file_tree.h"
+#include "supervisor/install/installer.h"
 #include "tests/unit/corpus.h"
 
 static char top[] = "/tmp/kennel-install-XXXXXX";
@@ -224,6 +224,54 @@ lockfile(void **state)
 	}
 }
 
+/* What a registry can bring about is no excuse. */
+static void
+signatures(void **state)
+{
+	static const char none[] = "found no dependencies to audit that were installed "
+				   "from a supported registry";
+	static const char keys[] =
+	    "request to https://tuf-repo-cdn.sigstore.dev/15.root.json failed";
+	static const struct {
+		const char *code, *summary;
+		enum signatures found;
+	} row[] = {{"null", none, SIGNATURES_SKIPPED},
+	    {"null", "found no installed dependencies to audit", SIGNATURES_SKIPPED},
+	    {"\"ENOTFOUND\"", keys, SIGNATURES_SKIPPED},
+	    {"\"ETIMEDOUT\"", keys, SIGNATURES_SKIPPED},
+	    {"\"EMISSINGSIGNATUREKEY\"", "a@1.0.0 has a registry signature with",
+		SIGNATURES_WRONG},
+	    {"\"EEXPIREDSIGNATUREKEY\"", "a@1.0.0 has a registry signature with",
+		SIGNATURES_WRONG},
+	    {"\"EMISSINGSIGNATUREKEY\"", none, SIGNATURES_WRONG},
+	    {"\"EMISSINGSIGNATUREKEY\"", keys, SIGNATURES_WRONG},
+	    {"404", none, SIGNATURES_WRONG},
+	    {"null", "found no dependencies to audit: E500", SIGNATURES_WRONG},
+	    {"\"ECONNRESET\"", "request to https://registry.example/a failed",
+		SIGNATURES_WRONG},
+	    {"\"E500\"", "500 Internal Server Error", SIGNATURES_WRONG}};
+	static const char *const bad[] = {"", "npm error 404", "{", "{}", "[]",
+	    "{\"invalid\":[],\"missing\":[]}", "{\"error\":1}", "{\"error\":{}}", "}{",
+	    "\n{", "{}\n{}"};
+	char text[512], why[256];
+
+	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
+		(void)snprintf(text, sizeof(text),
+		    "kennel: a denial\n{\n \"error\": {\"code\": %s, \"summary\": "
+		    "\"%s\"}\n}\n",
+		    row[i].code, row[i].summary);
+		assert_int_equal(signatures_of(1, text, why), row[i].found);
+		assert_non_null(strstr(why, row[i].summary));
+	}
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		assert_int_equal(signatures_of(1, bad[i], why), SIGNATURES_WRONG);
+	(void)snprintf(text, sizeof(text),
+	    "{\"invalid\":[{}],\"error\":{\"summary\":\"%s\"}}", none);
+	assert_int_equal(signatures_of(1, text, why), SIGNATURES_WRONG);
+	assert_int_equal(signatures_of(1, NULL, why), SIGNATURES_WRONG);
+	assert_int_equal(signatures_of(0, "{}", why), SIGNATURES_VERIFIED);
+}
+
 static void
 corpus(void **state)
 {
@@ -240,6 +288,7 @@ main(void)
 	    cmocka_unit_test_setup_teardown(deep, begin, end),
 	    cmocka_unit_test(settings),
 	    cmocka_unit_test(lockfile),
+	    cmocka_unit_test(signatures),
 	    cmocka_unit_test(corpus),
 	};
 	int failed;
