@@ -66,21 +66,73 @@ runner_of(const char *program)
 	return NULL;
 }
 
-/* Index of the argument that names the package: after the verb, the options and a
- * "--". */
+/* Options before the package: without a value, and with one. After any other option the
+ * runner may take the next argument for its value, or for the package. */
+static const char *const npm_plain[] = {
+    "-y", "--yes", "-q", "--quiet", "--prefer-offline", "--prefer-online", "--offline"};
+static const char *const python_plain[] = {"-q", "--quiet", "-v", "--verbose",
+    "--offline", "--isolated", "--no-cache", "--refresh", "--no-progress", "--no-config"};
+static const char *const package_options[] = {"-p", "--package"};
+static const char *const spec_options[] = {"--from", "--spec"};
+
+static bool
+is_one_of(const char *word, const char *const *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(word, list[i]) == 0)
+			return true;
+	return false;
+}
+
+static bool
+is_plain(const struct runner *r, const char *word)
+{
+	if (r->kind == RUNNER_PYTHON)
+		return is_one_of(word, python_plain, ARRAY_LEN(python_plain));
+	return is_one_of(word, npm_plain, ARRAY_LEN(npm_plain)) ||
+	       (strcmp(r->name, "bunx") == 0 && strcmp(word, "--bun") == 0);
+}
+
+/* Index of the first argument after the verb; argc: another verb. */
 static int
-package_word(const struct runner *r, char *const *argv, int argc)
+after_verb(const struct runner *r, char *const *argv, int argc)
 {
 	int i = 1;
 
-	if (r->verb != NULL && i < argc && strcmp(argv[i], r->verb) == 0)
+	if (r->kind == RUNNER_NPM && r->verb != NULL)
+		return argc > 1 && strcmp(argv[1], r->verb) == 0 ? 2 : argc;
+	while (r->kind == RUNNER_PYTHON && i < argc &&
+	       (strcmp(argv[i], "tool") == 0 || strcmp(argv[i], "run") == 0))
 		i++;
+	return i;
+}
+
+/* Index of the argument that names the package: after the verb, the options and a
+ * "--"; or -1. ret_unknown: the option that is not known, or NULL. */
+static int
+package_word(
+    const struct runner *r, char *const *argv, int argc, const char **ret_unknown)
+{
+	bool npm = r->kind == RUNNER_NPM;
+	int i = after_verb(r, argv, argc);
+
+	*ret_unknown = NULL;
 	for (; i < argc && argv[i][0] == '-'; i++) {
-		if ((strcmp(argv[i], "-p") == 0 || strcmp(argv[i], "--package") == 0) &&
-		    i + 1 < argc)
-			return i + 1;
-		if (strncmp(argv[i], "--package=", 10) == 0)
+		if (strcmp(argv[i], "--") == 0) {
+			i++;
+			break;
+		}
+		if (npm &&
+		    is_one_of(argv[i], package_options, ARRAY_LEN(package_options)))
+			return i + 1 < argc ? i + 1 : -1;
+		if (npm && strncmp(argv[i], "--package=", 10) == 0)
 			return -1;
+		if (!npm && is_one_of(argv[i], spec_options, ARRAY_LEN(spec_options)))
+			i++;
+		else if (!is_plain(r, argv[i])) {
+			*ret_unknown = argv[i];
+			return -1;
+		}
 	}
 	return i < argc ? i : -1;
 }
@@ -89,9 +141,26 @@ enum runner_kind
 draft_runner(int argc, char *const *argv, int *ret_package)
 {
 	const struct runner *r = runner_of(argv[0]);
+	const char *unknown;
 
-	*ret_package = r == NULL ? -1 : package_word(r, argv, argc);
+	*ret_package = r == NULL ? -1 : package_word(r, argv, argc, &unknown);
 	return r == NULL ? RUNNER_NONE : r->kind;
+}
+
+int
+draft_runner_option(int argc, char *const *argv)
+{
+	const struct runner *r = runner_of(argv[0]);
+	const char *unknown = NULL;
+
+	if (r != NULL)
+		(void)package_word(r, argv, argc, &unknown); /* only for the option */
+	if (unknown == NULL)
+		return 0;
+	log_error("unable to find the package after %s: the option %s is not known, and "
+		  "what follows may be its value; remove it from the command",
+	    argv[0], unknown);
+	return EXIT_INPUT;
 }
 
 /* Where a server's own package is installed; other programs do not look there. */
@@ -349,14 +418,17 @@ take_command(struct draft *d, int argc, char *const *argv)
 
 /* npx PACKAGE ARG...: finds the installed program, to start it directly. */
 static int
-take_package(struct draft *d, const struct runner *r, int argc, char *const *argv)
+take_package(struct draft *d, int argc, char *const *argv)
 {
 	char name[PACKAGE_TEXT_MAX], version[PACKAGE_TEXT_MAX];
 	char dir[PATH_MAX], root[2 * PATH_MAX];
 	static char node[] = "node", program[PATH_MAX];
 	char *direct[DRAFT_ARGS_MAX + 3];
-	int at = package_word(r, argv, argc), n = 0;
+	int at, n = 0, status = draft_runner_option(argc, argv);
 
+	if (status != 0)
+		return status;
+	(void)draft_runner(argc, argv, &at); /* npm's */
 	if (at < 0 || package_split(argv[at], name, version) < 0)
 		return bad(argv[0], "no package name found in the arguments");
 	if (argc - at + 2 > DRAFT_ARGS_MAX)
@@ -385,7 +457,7 @@ draft_take(struct draft *d, int argc, char *const *argv)
 	if (r == NULL)
 		return take_command(d, argc, argv);
 	if (r->kind == RUNNER_NPM)
-		return take_package(d, r, argc, argv);
+		return take_package(d, argc, argv);
 	if (r->kind == RUNNER_CONTAINER)
 		return bad(argv[0], "a container needs its own daemon; install the "
 				    "server without it and name its program");

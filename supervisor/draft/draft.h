@@ -74,6 +74,9 @@ enum runner_kind { RUNNER_NONE, RUNNER_NPM, RUNNER_PYTHON, RUNNER_CONTAINER };
 /* The kind of this command, and the index of the argument that names the package; -1: it
  * has none that is understood. */
 enum runner_kind draft_runner(int argc, char *const *argv, int *ret_package);
+/* Is an option before the package unknown, so that its value may be taken for the package?
+ * 0, or an exit status after naming it. */
+int draft_runner_option(int argc, char *const *argv);
 /* Finds a program in PATH, as the user's shell would, in a form that a policy accepts.
  * 0; -ENOENT; -errno. */
 int draft_program(const char *word, char ret[PATH_MAX]);

@@ -54,7 +54,7 @@ package_source(int argc, char *const *argv, struct package_source *ret)
 {
 	enum runner_kind kind;
 	struct stat st;
-	int at;
+	int at, status;
 
 	*ret = (struct package_source){.rest = 0};
 	kind = draft_runner(argc, argv, &at);
@@ -67,6 +67,9 @@ package_source(int argc, char *const *argv, struct package_source *ret)
 		    argv[0]);
 		return EXIT_INPUT;
 	}
+	status = draft_runner_option(argc, argv);
+	if (status != 0)
+		return status;
 	if (at < 0 || has_package_option(argc, argv, at) ||
 	    package_split(argv[at], ret->name, ret->version) < 0 ||
 	    strlen(argv[at]) >= sizeof(ret->spec)) {

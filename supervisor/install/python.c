@@ -60,10 +60,15 @@ wanted(int argc, char *const *argv, struct wanted *ret)
 
 	while (i < argc && (strcmp(argv[i], "tool") == 0 || strcmp(argv[i], "run") == 0))
 		i++;
-	for (; i < argc && argv[i][0] == '-'; i++)
+	for (; i < argc && argv[i][0] == '-'; i++) {
+		if (strcmp(argv[i], "--") == 0) {
+			i++;
+			break;
+		}
 		if ((strcmp(argv[i], "--from") == 0 || strcmp(argv[i], "--spec") == 0) &&
 		    i + 1 < argc)
 			spec = argv[++i];
+	}
 	if (i >= argc || !split(spec != NULL ? spec : argv[i], ret))
 		return false;
 	ret->program = spec != NULL ? argv[i] : ret->name;
@@ -125,7 +130,10 @@ python_program(const struct install *in, char **ret_program, int *ret_rest)
 	static char program[PATH_MAX];
 	char dir[PATH_MAX];
 	struct wanted w;
+	int status = draft_runner_option(in->command_n, in->command);
 
+	if (status != 0)
+		return status;
 	if (!wanted(in->command_n, in->command, &w)) {
 		log_error("no package name found after %s: expected %s PACKAGE==VERSION",
 		    in->command[0], in->command[0]);

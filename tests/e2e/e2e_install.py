@@ -17,7 +17,7 @@ def hello(name="hello", version="1.0.0", tools=("get_page",), **more):
 def install():
     registry = Registry(hello(needs={"dep": "*"}), Package("dep", "2.0.0", {"index.js": "1\n"}))
     h = Home("first", registry)
-    code, out, err = h.install("hello", "--secret", "API_TOKEN", "--", "npx", "-y", "hello@1.0.0", "--flag", "a b")
+    code, out, err = h.install("hello", "--secret", "API_TOKEN", "--", "npx", "-y", "--quiet", "--", "hello@1.0.0", "--flag", "a b")
     equal(code, 0, out + err)
     within("Installing hello@1.0.0, in a cell that reaches %s only" % registry.url[7:-1], out)
     text = h.policy("hello")
@@ -177,7 +177,10 @@ def others():
         check(not os.path.exists(h.kennel + "/policies/b.kennel"))
     for words, why in ((["/bin/cat"], "expected `npx PACKAGE`"), (["docker", "run", "x"], "expected `npx PACKAGE`"),
                        (["npx", "-p", "a", "b"], "no package name found"), (["npx", "../evil"], "no package name found"),
-                       (["npx", "--registry=x"], "no package name found"), ([h.dir], "a package.json")):
+                       (["npx", "--registry=x", "hello"], "the option --registry=x is not known"),
+                       (["npx", "-y", "--loglevel", "hello", "some-mcp"], "the option --loglevel is not known"),
+                       (["npx", "--bun", "hello", "some-mcp"], "the option --bun is not known"), (["npm", "--silent", "exec", "hello"], "no package name found"), (["npx", "--", "-y", "hello"], "no package name found"),
+                       (["uvx", "--python", "hello", "some-mcp"], "the option --python is not known"), ([h.dir], "a package.json")):
         code, out, err = h.install("x", "--", *words)
         equal(code, 65, (words, out + err))
         within(why, err)
@@ -216,6 +219,7 @@ def python():
     code, out, err = h.install("py", "--no-start", "-o", h.dir + "/py.kennel", "--", "uvx", "a-server==1.2")
     equal(code, 0, out + err)
     within("# A draft", reads(h.dir + "/py.kennel").decode())
+    within("hello==VERSION\n", h.install("q", "--", "uvx", "--quiet", "--refresh", "--", "hello")[1], "the control of unknown options")
     equal(h.install("q", "--", "pipx", "run", "--spec", "a-server", "tool", "x")[0], 69)
     equal(h.install("q", "--", "uvx", "../evil")[0], 65)
 
