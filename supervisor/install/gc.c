@@ -177,22 +177,42 @@ show(const struct entry *e)
 	lock_free(&lock);
 }
 
+/* Out of the store first, so that an interruption leaves no part of an entry in it. */
+static int
+remove_entry(int store, int aside, const char *key)
+{
+	/* to be moved, a directory must be writable for its owner */
+	if (fchmodat(store, key, 0755, 0) < 0 || renameat(store, key, aside, key) < 0)
+		return -errno;
+	return file_tree_remove(aside, key);
+}
+
 static int
 remove_unused(const struct collection *c)
 {
-	int status = 0, r, dir = open(store_dir(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int status = 0, r, store, aside;
 
-	for (size_t i = 0; dir >= 0 && i < c->n; i++) {
+	r = fd_make_dirs(store_staging_dir());
+	store = open(store_dir(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	aside = open(store_staging_dir(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (r < 0 || store < 0 || aside < 0) {
+		log_error("unable to use %s: %s; nothing was removed",
+		    r < 0 || aside < 0 ? store_staging_dir() : store_dir(),
+		    strerror(r < 0 ? -r : errno));
+		status = EXIT_CONFIG;
+	}
+	for (size_t i = 0, n = status == 0 ? c->n : 0; i < n; i++) {
 		if (c->entry[i].used)
 			continue;
-		r = file_tree_remove(dir, c->entry[i].key);
+		r = remove_entry(store, aside, c->entry[i].key);
 		if (r == 0)
 			continue;
 		log_error("unable to remove %s from the store: %s", c->entry[i].key,
 		    strerror(-r));
 		status = EXIT_CONFIG;
 	}
-	fd_close(&dir);
+	fd_close(&store);
+	fd_close(&aside);
 	return status;
 }
 

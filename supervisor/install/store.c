@@ -121,14 +121,40 @@ staging_free(struct staging *s)
 
 /* ---- the store ------------------------------------------------------------------ */
 
+/* Is the entry of this digest whole? A removal that was interrupted leaves a part of it. */
+static int
+check_entry(const char *path, struct file_tree *tree)
+{
+	struct file_tree found;
+	int r, dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (dir < 0)
+		return -errno;
+	r = file_tree_read(dir, &found);
+	fd_close(&dir);
+	if (r < 0 || memcmp(found.digest, tree->digest, sizeof(found.digest)) != 0) {
+		r = -EUCLEAN;
+		(void)snprintf(tree->why, sizeof(tree->why),
+		    "%.80s in the store is damaged: `kennel install --gc` removes it if "
+		    "no policy names it, else remove it yourself, and install again",
+		    strrchr(path, '/') + 1); /* fits */
+	}
+	file_tree_free(&found);
+	return r;
+}
+
 /* Makes the copy an entry of the store. A directory is renamed before it is read-only:
  * its owner must be able to write it then. */
 static int
-publish(const char *kept, const char *path)
+publish(const char *kept, const char *path, struct file_tree *tree)
 {
-	if (rename(kept, path) < 0)
-		return errno == EEXIST || errno == ENOTEMPTY ? 0 : -errno;
-	return chmod(path, 0555) < 0 ? -errno : 0;
+	int r = rename(kept, path) < 0 ? -errno : 0;
+
+	if (r == -EEXIST || r == -ENOTEMPTY)
+		r = check_entry(path, tree);
+	if (r == 0 && chmod(path, 0555) < 0)
+		r = -errno;
+	return r;
 }
 
 int
@@ -152,7 +178,7 @@ store_keep(const struct staging *s, struct file_tree *tree, char ret_path[PATH_M
 	if (r == 0) {
 		(void)snprintf(ret_path, PATH_MAX, "%.3500s/%s", store_dir(),
 		    hex_put(key, tree->digest, sizeof(tree->digest))); /* fits */
-		r = publish(kept, ret_path);
+		r = publish(kept, ret_path, tree);
 	}
 	if (r < 0 && tree->why[0] == '\0')
 		(void)snprintf(tree->why, sizeof(tree->why), "%s", strerror(-r));

@@ -6,6 +6,7 @@
  *	DATA/install/XXXXXX/			an installation that is not complete
  *		work/				what the installer may write
  *		kept/				the copy that becomes DIGEST
+ *	DATA/install/DIGEST/			an entry that is being removed
  */
 #ifndef KENNEL_SUPERVISOR_INSTALL_STORE_H
 #define KENNEL_SUPERVISOR_INSTALL_STORE_H
@@ -41,8 +42,8 @@ const char *store_staging_dir(void);
 int staging_new(uid_t owner, gid_t group, struct staging *ret);
 /* Removes it. */
 void staging_free(struct staging *);
-/* Copies work/tree into the store. 0, also if the store has it already; -errno with
- * tree->why. file_tree_free in every case. */
+/* Copies work/tree into the store. 0, also if the store has it already; -EUCLEAN: it has
+ * another under this digest; -errno; with tree->why. file_tree_free in every case. */
 int store_keep(const struct staging *, struct file_tree *, char ret_path[PATH_MAX]);
 /* The first key of the store in a text: its digits, or NULL. A path in a policy begins
  * with the directory of the store, a slash and the key. */

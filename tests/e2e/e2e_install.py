@@ -295,6 +295,34 @@ def update():
     registry.close()
 
 
+@test("an entry of the store that lacks a file is not used again; --gc removes entries outside of the store, never a part of one in it")
+def damaged():
+    registry = Registry(hello())
+    h = Home("damaged", registry)
+    code, out, err = h.install("hello", "--no-start", "--", "npx", "hello")
+    equal(code, 0, out + err)
+    lacks = h.installed(h.policy("hello")) + "/node_modules/hello"
+    os.chmod(lacks, 0o755)
+    os.remove(lacks + "/data.txt")
+    os.chmod(lacks, 0o555)
+    code, out, err = h.install("again", "--no-start", "--", "npx", "hello")
+    equal(code, 65, out + err)
+    within("%s in the store is damaged" % h.store()[0], err)
+    check(not os.path.exists(h.kennel + "/policies/again.kennel"))
+    os.remove(h.kennel + "/policies/hello.kennel")
+    os.rmdir(h.kennel + "/install")
+    with open(h.kennel + "/install", "w"):
+        pass  # in the way of what is removed
+    code, out, err = h.install("--gc", "--yes")
+    equal(code, 78, out + err)
+    check(os.path.exists(lacks + "/server.py"), "nothing was removed")
+    os.remove(h.kennel + "/install")
+    equal(h.install("--gc", "--yes")[0], 0)
+    equal((h.store(), h.staging()), ([], []))
+    equal(h.install("again", "--no-start", "--", "npx", "hello")[0], 0, "the control")
+    registry.close()
+
+
 @test("kennel try installs, drafts, pins, shows ten lines of the policy and calls tools; it leaves the package in the store and nothing else")
 def look():
     registry = Registry(hello(tools=("get_page:reads a page", "send_it:sends\x1b[2J it")))
