@@ -1,7 +1,11 @@
 #include "supervisor/learn/credentials.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "shim/base/array.h"
 #include "supervisor/learn/fold.h"
@@ -59,18 +63,88 @@ credential_is(const char *path, const char *home)
 	return false;
 }
 
-bool
-credential_in(const char *dir, const char *home, size_t i, char out[PATH_MAX])
+/* ---- those that are there ------------------------------------------------------------ */
+
+struct walk {
+	credential_fn *fn;
+	void *arg;
+	size_t entries;
+};
+
+static bool
+is_of_any(const char *name)
 {
-	out[0] = '\0';
-	if (i < ARRAY_LEN(of_any)) {
-		(void)snprintf(out, PATH_MAX, "%.4000s/%s", dir, of_any[i]);
-		return true;
+	for (size_t i = 0; i < ARRAY_LEN(of_any); i++)
+		if (strcmp(name, of_any[i]) == 0)
+			return true;
+	return false;
+}
+
+static bool
+is_dir(DIR *d, const struct dirent *e)
+{
+	struct stat st;
+
+	if (e->d_type != DT_UNKNOWN)
+		return e->d_type == DT_DIR;
+	return fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISDIR(st.st_mode);
+}
+
+static int walk_dir(struct walk *, const char *dir, int depth);
+
+/* NOLINTBEGIN(misc-no-recursion): at most CREDENTIALS_DEPTH_MAX deep */
+static int
+walk_entry(struct walk *w, const char *dir, DIR *d, const struct dirent *e, int depth)
+{
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
+
+	if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+		return 0;
+	if (++w->entries > CREDENTIALS_ENTRIES_MAX || n < 0 || n >= PATH_MAX)
+		return -E2BIG;
+	if (is_of_any(e->d_name))
+		return w->fn(w->arg, path);
+	return is_dir(d, e) ? walk_dir(w, path, depth + 1) : 0;
+}
+
+/* A directory that this user may not open, the server may not either. */
+static int
+walk_dir(struct walk *w, const char *dir, int depth)
+{
+	DIR *d = depth > CREDENTIALS_DEPTH_MAX ? NULL : opendir(dir);
+	const struct dirent *e;
+	int r = 0;
+
+	if (depth > CREDENTIALS_DEPTH_MAX)
+		return -E2BIG;
+	if (d == NULL)
+		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : 0;
+	while (r == 0 && (e = readdir(d)) != NULL)
+		r = walk_entry(w, dir, d, e, depth);
+	(void)closedir(d); /* only read */
+	return r;
+}
+/* NOLINTEND(misc-no-recursion) */
+
+int
+credentials_below(const char *dir, const char *home, credential_fn *fn, void *arg)
+{
+	struct walk w = {.fn = fn, .arg = arg};
+	char path[PATH_MAX];
+	struct stat st;
+
+	for (size_t i = 0; i < ARRAY_LEN(of_home) && home[0] == '/'; i++) {
+		int n = snprintf(path, sizeof(path), "%s/%s", home, of_home[i]), r;
+
+		if (n < 0 || n >= PATH_MAX)
+			return -E2BIG;
+		if (!fold_below(path, dir) || lstat(path, &st) < 0)
+			continue;
+		r = fn(arg, path);
+		if (r < 0)
+			return r;
 	}
-	i -= ARRAY_LEN(of_any);
-	if (i >= ARRAY_LEN(of_home))
-		return false;
-	if (home[0] == '/' && fold_below(home, dir))
-		(void)snprintf(out, PATH_MAX, "%.4000s/%s", home, of_home[i]);
-	return true;
+	return walk_dir(&w, dir, 0);
 }

@@ -62,39 +62,51 @@ refused(const struct learn *l, const struct learn_root *r)
 	return NULL;
 }
 
-/* A link cannot be hidden: what it leads to is, if it is granted at all. */
-static void
-add_hidden(struct learn *l, const char *path)
+/* Callback of the search.  A link cannot be hidden: what it leads to is, if it is granted
+ * at all. */
+static int
+add_hidden(void *arg, const char *path)
 {
+	struct learn *l = arg;
 	char real[PATH_MAX];
 	bool granted = false;
 
-	if (path[0] == '\0' || realpath(path, real) == NULL ||
-	    l->hidden_n == LEARN_HIDDEN_MAX)
-		return;
+	if (realpath(path, real) == NULL)
+		return 0;
 	for (size_t i = 0; i < l->root_n; i++)
 		granted |= fold_below(real, l->root[i].path);
 	for (size_t i = 0; i < l->hidden_n; i++)
 		granted = granted && !fold_below(real, l->hidden[i]);
-	if (granted)
-		memcpy(l->hidden[l->hidden_n++], real, sizeof(real));
+	if (!granted)
+		return 0;
+	if (l->hidden_n == LEARN_HIDDEN_MAX)
+		return -E2BIG;
+	memcpy(l->hidden[l->hidden_n++], real, sizeof(real));
+	return 0;
 }
 
-static void
-find_hidden(struct learn *l)
+const char *
+learn_hide(struct learn *l, const char **ret_why)
 {
-	char path[PATH_MAX];
+	int r;
 
-	l->hidden_n = 0;
-	for (size_t r = 0; r < l->root_n; r++)
-		for (size_t i = 0; credential_in(l->root[r].path, l->home, i, path); i++)
-			add_hidden(l, path);
+	for (size_t i = 0; i < l->root_n; i++) {
+		r = credentials_below(l->root[i].path, l->home, add_hidden, l);
+		*ret_why = r == -E2BIG ? "it holds more than can be searched for "
+					 "credentials; name a directory below it"
+			   : r < 0     ? strerror(-r)
+				       : NULL;
+		if (r < 0)
+			return l->root[i].path;
+	}
+	return NULL;
 }
 
 const char *
 learn_roots(struct learn *l, const char **ret_why)
 {
 	const struct draft *d = l->d;
+	const char *ret;
 
 	l->root_n = 0;
 	if (d->package.name[0] != '\0')
@@ -114,8 +126,10 @@ learn_roots(struct learn *l, const char **ret_why)
 		if (*ret_why != NULL)
 			return l->root[i].path;
 	}
-	find_hidden(l);
-	return NULL;
+	l->hidden_n = 0;
+	ret = learn_hide(l, ret_why);
+	l->cell_hidden_n = l->hidden_n;
+	return ret;
 }
 
 void
@@ -311,21 +325,47 @@ is_lacking(const struct learn *l, const struct seen_file *f)
 	return !(f->is == SEEN_DIR && f->uses == looks) && !l->sees(l->sees_arg, f->path);
 }
 
+/* Was it kept from the learning cell: hidden there, or granted by nothing? */
+static bool
+is_kept(const struct learn *l, const char *path)
+{
+	char real[PATH_MAX];
+	bool granted = false;
+
+	for (size_t i = 0; i < l->root_n; i++)
+		granted |= fold_below(path, l->root[i].path);
+	if (!granted)
+		return true;
+	if (realpath(path, real) != NULL)
+		path = real;
+	for (size_t i = 0; i < l->cell_hidden_n; i++)
+		if (fold_below(path, l->hidden[i]))
+			return true;
+	return false;
+}
+
+static void
+put_secret(const struct learn *l, const char *path, FILE *out)
+{
+	fputs("    # it asked for credentials, ", out);
+	fputs(is_kept(l, path) ? "and did not get them: "
+			       : "which were not hidden while it was learned: ",
+	    out);
+	learn_inert(out, path);
+	fputc('\n', out);
+}
+
 static void
 put_lacking(const struct learn *l, FILE *out)
 {
-	size_t n = 0, secret = 0;
+	size_t n = 0;
 
 	for (size_t i = 0; i < l->seen.file_n; i++) {
 		const struct seen_file *f = &l->seen.file[i];
 		bool write = f->root != SEEN_NO_ROOT || (f->uses & (1u << NAMED_WRITE));
 
 		if (f->is != SEEN_NOTHING && credential_is(f->path, l->home)) {
-			secret++;
-			fputs("    # it asked for credentials, and did not get them: ",
-			    out);
-			learn_inert(out, f->path);
-			fputc('\n', out);
+			put_secret(l, f->path, out);
 			continue;
 		}
 		if (!is_lacking(l, f) || n++ >= LACKING_MAX)

@@ -1,6 +1,6 @@
 /*
  * The two policies of kennel learn: that of the learning cell, and the one that is drafted
- * from what the server wanted in it.  Only learn_roots looks at this machine.
+ * from what the server wanted in it.
  */
 #ifndef KENNEL_SUPERVISOR_LEARN_LEARNED_POLICY_H
 #define KENNEL_SUPERVISOR_LEARN_LEARNED_POLICY_H
@@ -12,7 +12,7 @@
 #define LEARN_ROOTS_MAX    40
 #define LEARN_PROGRAMS_MAX 64
 #define LEARN_HOSTS_MAX    64
-#define LEARN_HIDDEN_MAX   64
+#define LEARN_HIDDEN_MAX   512
 
 /* A directory or file that the learning cell grants. */
 struct learn_root {
@@ -28,6 +28,7 @@ struct learn {
 	size_t root_n;
 	char hidden[LEARN_HIDDEN_MAX][PATH_MAX]; /* credentials below them, that exist */
 	size_t hidden_n;
+	size_t cell_hidden_n; /* of these, from the start: the learning cell hides them */
 	const char *program[LEARN_PROGRAMS_MAX]; /* that the learning cell grants */
 	size_t program_n;
 	struct seen_host host[LEARN_HOSTS_MAX]; /* the same; with a port */
@@ -42,6 +43,9 @@ struct learn {
 /* Finds the roots (the package, the script, the project, the directories among the
  * arguments) and the credentials below them.  NULL, or the path that is not granted to a learning cell, and *ret_why. */
 const char *learn_roots(struct learn *, const char **ret_why);
+/* Adds the credentials below the roots that are not hidden yet: some may appear during a
+ * session.  NULL, or the root that was not searched, and *ret_why. */
+const char *learn_hide(struct learn *, const char **ret_why);
 /* Sets the root of each file; credentials have none. */
 void learn_assign(struct learn *);
 

@@ -184,6 +184,7 @@ learn_rounds(struct plan *p)
 	    .name = p->d.name,
 	    .stdio = p->stdio,
 	    .values = {.dir = p->d.work, .file = p->example}};
+	const char *not_searched, *why;
 	int r = 0, status;
 	bool more = true;
 
@@ -205,6 +206,13 @@ learn_rounds(struct plan *p)
 	}
 	if (r < 0 && p->l.seen.file_n == 0)
 		return EXIT_FAILED;
+	not_searched = learn_hide(&p->l, &why);
+	if (not_searched != NULL) {
+		log_error("unable to draft a policy: %s was not searched for "
+			  "credentials: %s",
+		    not_searched, why);
+		return EXIT_FAILED;
+	}
 	seen_look(&p->l.seen);
 	learn_assign(&p->l);
 	return 0;
@@ -386,10 +394,12 @@ int
 learn_main(int argc, char **argv)
 {
 	static struct plan p = {.found = {.fd = -1}}; /* large */
-	const char *home = getenv("HOME");
+	static char home[PATH_MAX];
 	int i, n;
 
-	p.l.home = home == NULL ? "" : home;
+	/* the paths of the roots have no links */
+	p.l.home =
+	    getenv("HOME") != NULL && realpath(getenv("HOME"), home) != NULL ? home : "";
 	if (argc > 1 && strcmp(argv[1], "--from-log") == 0)
 		return learn_from_log(argc - 1, argv + 1);
 	for (i = 1; i < argc && strcmp(argv[i], "--") != 0; i += n) {

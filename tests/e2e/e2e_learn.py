@@ -39,6 +39,9 @@ def wants():
         "chmod": attempt(lambda: os.chmod(work + "/out/result", 0o600)),
         "odd": attempt(lambda: first(work + ODD)),
         "env": attempt(lambda: first(work + "/.env")),
+        "deep": attempt(lambda: first(work + "/docs/api/.env")),
+        "made": attempt(lambda: open(work + "/out/.env", "w")),
+        "gh": attempt(lambda: first(work + "/gh/hosts.yml")),
         "other": attempt(lambda: first(extra)),
         "host": attempt(lambda: socket.create_connection(("api.learn.example", 8443), 2)),
     }
@@ -74,11 +77,11 @@ class Place:
     def __init__(self, text=SERVER):
         PLACE["n"] += 1
         self.at = "%s%d" % (BASE, PLACE["n"])
-        self.home, self.work, self.code = self.at + "/home", self.at + "/work", self.at + "/code"
+        self.home, self.work, self.code = self.at + "/home", self.at + "/home/.config", self.at + "/code"
         self.extra, self.state = self.at + "/extra/other.txt", self.at + "/state"
-        for d in (self.home + "/.ssh", self.work + "/docs", self.work + "/out", self.code, self.at + "/extra", self.state, os.path.dirname(self.work + ODD)):
+        for d in (self.home + "/.ssh", self.work + "/docs/api", self.work + "/gh", self.work + "/out", self.code, self.at + "/extra", self.state, os.path.dirname(self.work + ODD)):
             os.makedirs(d, exist_ok=True)
-        for path, body in ((self.home + "/.ssh/id_test", KEY), (self.work + "/.env", KEY), (self.work + "/a.txt", "one\ntwo\nthree\n"),
+        for path, body in ((self.home + "/.ssh/id_test", KEY), (self.work + "/.env", KEY), (self.work + "/docs/api/.env", KEY), (self.work + "/gh/hosts.yml", KEY), (self.work + "/a.txt", "one\ntwo\nthree\n"),
                            (self.work + "/docs/b.txt", "b"), (self.extra, "other"), (self.code + "/server.py", "WORK, HOME, EXTRA, ODD = %r, %r, %r, %r\n" % (self.work, self.home, self.extra, ODD) + text),
                            (self.code + "/helper.txt", "h"), (self.work + ODD, "odd")):
             with open(path, "w") as f:
@@ -115,18 +118,21 @@ def learned():
     equal(status, 0, out + err)
     text, lines = reads(p.file).decode(), granted(p.file)
     for line in ("read %s" % p.code, "write %s/out" % p.work, "hide %s/.env" % p.work,
-                 "exec allow /usr/bin/head -n <number> %s/a.txt" % p.work):
+                 "hide %s/docs/api/.env" % p.work, "hide %s/out/.env" % p.work, "exec allow /usr/bin/head -n <number> %s/a.txt" % p.work):
         check(line in lines, line, lines)
     check("write %s" % p.work not in lines, lines)
     # what it asked for in vain is there to read, and grants nothing
     within("    # read %s " % p.extra, text)
     within("credentials, and did not get them: %s/.ssh/id_test" % p.home, text)
+    within("credentials, and did not get them: %s/gh/hosts.yml" % p.work, text)
+    within("credentials, which were not hidden while it was learned: %s/out/.env" % p.work, text)
     within("    # net allow api.learn.example:443    # refused", text)
     check(not any("extra" in line or ".ssh" in line or line.startswith("net") for line in lines), text)
     check("\n    read /etc" not in text and "\x1b" not in text and KEY not in out + err + text, text)
     equal(run([KENNEL, "policy", "check", p.file], env=p.env).returncode, 0, text)
     got = p.call("read_all")
-    equal((got["text"], got["docs"], got["head"]), ("one\ntwo\nthree\n", "['b.txt']", "one\n"), text)
+    equal((got["text"], got["docs"], got["head"]), ("one\ntwo\nthree\n", "['api', 'b.txt']", "one\n"), text)
+    equal(got["made"], "OSError", "a hidden file is on a mount of its own, read-only")
     check(KEY not in json.dumps(got), got)
     # it behaved differently while it was learned
     with open(p.work + "/out/learned", "w") as f:
@@ -150,7 +156,7 @@ def hidden():
         f.write("server l {\n run %s\n%s read %s %s %s/.ssh %s\n tool allow *\n write %s/out\n}\n" % (
             " ".join(p.command), " user nobody\n" if AS == "root" else "", p.code, p.work, p.home, os.path.dirname(p.extra), p.work))
     got = p.call("read_all", wide)
-    equal((got["key"], got["env"], got["other"]), (KEY, KEY, "other"))
+    equal((got["key"], got["env"], got["deep"], got["gh"], got["other"]), (KEY, KEY, KEY, KEY, "other"))
     for work in (p.home, p.home + "/.ssh", "/"):
         r = run([KENNEL, "learn", "m", "--work", work, "--", "/usr/bin/python3", p.code + "/server.py"], env=p.env)
         equal(r.returncode, 65, r.stderr)
@@ -169,6 +175,7 @@ def stdio():
     got = json.loads(r["result"]["content"][0]["text"])
     equal((got["text"], got["head"], got["chmod"]), ("one\ntwo\nthree\n", "one\n", "None"), "the control")
     equal((got["suid"], got["env"], got["key"], got["other"]), ("PermissionError", "PermissionError", "FileNotFoundError", "FileNotFoundError"))
+    equal((got["deep"], got["gh"]), ("PermissionError", "PermissionError"))
     s.close()
     wait_for(lambda: os.path.exists(p.file), 30)
     lines = granted(p.file)

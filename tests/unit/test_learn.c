@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -322,9 +324,6 @@ inert(void **state)
 static void
 credentials(void **state)
 {
-	char path[PATH_MAX];
-	bool ssh = false, env = false, outside = false;
-
 	(void)state;
 	assert_true(credential_is("/home/joe/.ssh/id_rsa", "/home/joe"));
 	assert_true(credential_is("/home/joe/.config/gh/hosts.yml", "/home/joe"));
@@ -333,15 +332,83 @@ credentials(void **state)
 	assert_false(credential_is("/home/joe/notes/a", "/home/joe"));
 	assert_false(credential_is("/srv/x/.environment", "/home/joe"));
 	assert_false(credential_is("/root/notes", "/root"));
-	for (size_t i = 0; credential_in("/home", "/home/joe", i, path); i++)
-		ssh |= strcmp(path, "/home/joe/.ssh") == 0;
-	for (size_t i = 0; credential_in("/srv/x", "/home/joe", i, path); i++) {
-		env |= strcmp(path, "/srv/x/.env") == 0;
-		outside |= path[0] != '\0' && strncmp(path, "/srv/x/", 7) != 0;
+}
+
+struct found {
+	char dir[64], text[1024];
+};
+
+static int
+found_add(void *arg, const char *path)
+{
+	struct found *f = arg;
+	size_t len = strlen(f->text);
+
+	(void)snprintf(f->text + len, sizeof(f->text) - len, "%s;",
+	    path + strlen(f->dir)); /* as many as fit */
+	return 0;
+}
+
+/* Makes it below the directory; a name that ends in "/" is one itself. */
+static void
+make(const struct found *f, const char *name)
+{
+	char path[PATH_MAX];
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", f->dir, name);
+	if (name[strlen(name) - 1] == '/') {
+		assert_int_equal(mkdir(path, 0700), 0);
+		return;
 	}
-	assert_true(ssh);
-	assert_true(env);
-	assert_false(outside);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* Those deep in a project, and those below a directory of the home directory. */
+static void
+credentials_that_are_there(void **state)
+{
+	static const char *const name[] = {"proj/", "proj/api/", "proj/api/.env",
+	    "proj/api/.environment", "proj/.aws/", "proj/.aws/.env", ".config/",
+	    ".config/gh/", ".config/other/"};
+	struct found f = {.dir = "/tmp/kennel-learn-XXXXXX"};
+	char dir[PATH_MAX];
+	size_t len;
+
+	(void)state;
+	assert_non_null(mkdtemp(f.dir));
+	for (size_t i = 0; i < ARRAY_LEN(name); i++)
+		make(&f, name[i]);
+	(void)snprintf(dir, sizeof(dir), "%s/proj", f.dir);
+	assert_int_equal(credentials_below(dir, f.dir, found_add, &f), 0);
+	assert_non_null(strstr(f.text, "/proj/api/.env;"));
+	assert_non_null(strstr(f.text, "/proj/.aws;"));
+	assert_int_equal(strlen(f.text), strlen("/proj/api/.env;/proj/.aws;"));
+	f.text[0] = '\0';
+	(void)snprintf(dir, sizeof(dir), "%s/.config", f.dir);
+	assert_int_equal(credentials_below(dir, f.dir, found_add, &f), 0);
+	assert_string_equal(f.text, "/.config/gh;");
+	f.text[0] = '\0'; /* the control: the home directory of another */
+	assert_int_equal(credentials_below(dir, "/home/joe", found_add, &f), 0);
+	assert_string_equal(f.text, "");
+	/* deeper than is searched: never silently */
+	len = (size_t)snprintf(dir, sizeof(dir), "%s/proj", f.dir);
+	for (int i = 0; i <= CREDENTIALS_DEPTH_MAX; i++) {
+		len += (size_t)snprintf(dir + len, sizeof(dir) - len, "/d");
+		assert_int_equal(mkdir(dir, 0700), 0);
+	}
+	assert_int_equal(credentials_below(f.dir, f.dir, found_add, &f), -E2BIG);
+	for (; len > strlen(f.dir) + strlen("/proj"); len -= 2) {
+		dir[len] = '\0';
+		assert_int_equal(rmdir(dir), 0);
+	}
+	for (size_t i = ARRAY_LEN(name); i-- > 0;) {
+		(void)snprintf(dir, sizeof(dir), "%s/%s", f.dir, name[i]);
+		assert_int_equal(remove(dir), 0);
+	}
+	assert_int_equal(rmdir(f.dir), 0);
 }
 
 /* ---- the client's arguments ------------------------------------------------------------- */
@@ -416,6 +483,7 @@ main(void)
 	    cmocka_unit_test(arguments),
 	    cmocka_unit_test(inert),
 	    cmocka_unit_test(credentials),
+	    cmocka_unit_test(credentials_that_are_there),
 	    cmocka_unit_test(params),
 	    cmocka_unit_test(corpus),
 	};
