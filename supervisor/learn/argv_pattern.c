@@ -35,19 +35,39 @@ is_path_below(const char *text, const char *root)
 	return true;
 }
 
-/* What follows it is code, or decides what the program does. */
+/* A word after it may be code, or name code, or decide what the program does.  Short
+ * options are often one word (-lc, -pe) and have other meanings in other programs, so a
+ * letter counts anywhere in it; this also has -m, -r, -exec and -C. */
 static bool
 takes_code(const char *option)
 {
-	static const char *const code[] = {"-c", "-e", "-m", "-p", "-E", "--eval",
-	    "--exec", "--print", "-exec", "--command"};
+	static const char *const code[] = {"--command", "--eval", "--exec", "--execute",
+	    "--experimental-loader", "--import", "--init-file", "--loader", "--module",
+	    "--print", "--rcfile", "--require", "--run", "--split-string", "-ok",
+	    "-okdir"};
 
 	for (size_t i = 0; i < ARRAY_LEN(code); i++)
 		if (strcmp(option, code[i]) == 0)
 			return true;
-	/* options in one: -lc */
-	return option[0] == '-' && option[1] != '-' && option[1] != '\0' &&
-	       option[strlen(option) - 1] == 'c';
+	return option[0] == '-' && option[1] != '-' &&
+	       strpbrk(option, "cermpCERMPS") != NULL;
+}
+
+static bool
+has_code(const struct argv_line *l, size_t before)
+{
+	for (size_t i = 0; i < before; i++)
+		if (l->word[i].kind == WORD_LITERAL && takes_code(l->word[i].text))
+			return true;
+	return false;
+}
+
+/* May this word be the value of an option? */
+static bool
+is_value(const struct argv_line *l, size_t i)
+{
+	return l->word[i - 1].kind == WORD_LITERAL && l->word[i - 1].text[0] == '-' &&
+	       strcmp(l->word[i - 1].text, "--") != 0;
 }
 
 /* The kind for a word that both lists may have there; false: they need lines of their
@@ -64,17 +84,20 @@ joined(const struct argv_line *l, size_t i, const char *word, const char *root,
 		return true;
 	}
 	if (word[0] == '-' || i == 0 || (kind == WORD_LITERAL && text[0] == '-') ||
-	    (l->word[i - 1].kind == WORD_LITERAL && takes_code(l->word[i - 1].text)))
+	    has_code(l, i))
 		return false;
 	if (is_number(word) &&
-	    (kind == WORD_NUMBER || (kind == WORD_LITERAL && is_number(text))))
+	    (kind == WORD_NUMBER || (kind == WORD_LITERAL && is_number(text)))) {
 		*ret = WORD_NUMBER;
-	else if (is_path_below(word, root) &&
-		 (kind == WORD_PATH ||
-		     (kind == WORD_LITERAL && is_path_below(text, root))))
-		*ret = WORD_PATH;
-	else
-		*ret = WORD_ANY;
+		return true;
+	}
+	if (is_value(l, i))
+		return false;
+	*ret = is_path_below(word, root) &&
+		       (kind == WORD_PATH ||
+			   (kind == WORD_LITERAL && is_path_below(text, root)))
+		   ? WORD_PATH
+		   : WORD_ANY;
 	return true;
 }
 
@@ -116,4 +139,15 @@ argv_add(struct argv_lines *lines, size_t argc, const char *const *argv, const c
 		l->word[i].kind = WORD_LITERAL;
 		l->word[i].text = argv[i];
 	}
+}
+
+bool
+argv_may_be_option(const struct argv_line *l, size_t i)
+{
+	if (l->word[i].kind != WORD_ANY)
+		return false;
+	for (size_t k = 0; k < i; k++)
+		if (l->word[k].kind == WORD_LITERAL && strcmp(l->word[k].text, "--") == 0)
+			return false;
+	return true;
 }

@@ -7,8 +7,9 @@
  *	head -n 5 /w/a, head -n 20 /w/b		-n <number> <path:/w>
  *
  * Two lists become one pattern only if they are equally long and begin alike, and an
- * argument becomes one only if it differs.  Options, and what follows an option that takes
- * code (-c, -e), never do: the lists then get a line each.
+ * argument becomes one only if it differs.  Options never do, nor what follows one that may
+ * take code (-c, -pe, -m, --require), to the end of the list; the word after any option
+ * becomes a number or nothing.  The lists then get a line each.
  */
 #ifndef KENNEL_SUPERVISOR_LEARN_ARGV_PATTERN_H
 #define KENNEL_SUPERVISOR_LEARN_ARGV_PATTERN_H
@@ -21,7 +22,7 @@
 
 enum argv_word_kind {
 	WORD_LITERAL, /* text */
-	WORD_ANY,     /* "*" */
+	WORD_ANY,     /* "*": one argument, whatever it is; see below */
 	WORD_NUMBER,  /* "<number>" */
 	WORD_PATH,    /* "<path:ROOT>"; text is the root */
 };
@@ -44,5 +45,8 @@ struct argv_lines {
  * become a slot; "": none. */
 void argv_add(
     struct argv_lines *, size_t argc, const char *const *argv, const char *root);
+/* Would this word also match an option, which no example had?  Then the line needs an
+ * exception for the lists that have one there. */
+bool argv_may_be_option(const struct argv_line *, size_t i);
 
 #endif

@@ -385,13 +385,14 @@ put_lacking(const struct learn *l, FILE *out)
 
 /* ---- programs ------------------------------------------------------------------------- */
 
+/* option: the word that is an option here; line->n: none. */
 static bool
-put_argv(const struct argv_line *line, const char *work, FILE *out)
+put_words(const struct argv_line *line, size_t option, const char *work, FILE *out)
 {
 	for (size_t i = 0; i < line->n; i++) {
 		switch (line->word[i].kind) {
 		case WORD_ANY:
-			fputs(" *", out);
+			fputs(i == option ? " -*" : " *", out);
 			break;
 		case WORD_NUMBER:
 			fputs(" <number>", out);
@@ -405,6 +406,21 @@ put_argv(const struct argv_line *line, const char *work, FILE *out)
 		}
 	}
 	return true;
+}
+
+/* `*` matches one argument, also an option: `show *` would permit `show --output=FILE`. */
+static bool
+put_argv(const struct argv_line *line, const char *work, FILE *out)
+{
+	bool ok = put_words(line, line->n, work, out);
+
+	for (size_t i = 0; ok && i < line->n; i++) {
+		if (!argv_may_be_option(line, i))
+			continue;
+		fputs(" except", out);
+		ok = put_words(line, i, work, out);
+	}
+	return ok;
 }
 
 /* One line, as a whole or not at all. */

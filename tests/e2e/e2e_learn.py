@@ -26,6 +26,7 @@ def wants():
         return {"wrote": attempt(lambda: first(work + "/out/learned")), "stolen": attempt(lambda: open(work + "/stolen", "w")),
                 "head": attempt(lambda: subprocess.run(["/usr/bin/head", "-c", "9", work + "/a.txt"], check=True)),
                 "ls": attempt(lambda: subprocess.run(["/usr/bin/wc", work + "/a.txt"], check=True)),
+                "sort": attempt(lambda: subprocess.run(["/usr/bin/sort", work + "/a.txt", "--output=" + work + "/out/sorted"], check=True)),
                 "other": attempt(lambda: first(extra))}
     count += 1
     with open(work + "/out/result", "w") as f:
@@ -34,6 +35,8 @@ def wants():
         "text": attempt(lambda: first(work + "/a.txt")),
         "docs": attempt(lambda: sorted(os.listdir(work + "/docs"))),
         "head": attempt(lambda: subprocess.run(["/usr/bin/head", "-n", str(count), work + "/a.txt"], capture_output=True, text=True, check=True).stdout),
+        "sort": [attempt(lambda: subprocess.run(["/usr/bin/sort", work + "/a.txt", other], check=True, capture_output=True).returncode)
+                 for other in ("/dev/null", work + "/docs/b.txt")],
         "key": attempt(lambda: first(home + "/.ssh/id_test")),
         "suid": attempt(lambda: os.chmod(work + "/out/result", 0o4755)),
         "chmod": attempt(lambda: os.chmod(work + "/out/result", 0o600)),
@@ -118,7 +121,8 @@ def learned():
     equal(status, 0, out + err)
     text, lines = reads(p.file).decode(), granted(p.file)
     for line in ("read %s" % p.code, "write %s/out" % p.work, "hide %s/.env" % p.work,
-                 "hide %s/docs/api/.env" % p.work, "hide %s/out/.env" % p.work, "exec allow /usr/bin/head -n <number> %s/a.txt" % p.work):
+                 "hide %s/docs/api/.env" % p.work, "hide %s/out/.env" % p.work, "exec allow /usr/bin/head -n <number> %s/a.txt" % p.work,
+                 "exec allow /usr/bin/sort %s/a.txt * except %s/a.txt -*" % (p.work, p.work)):
         check(line in lines, line, lines)
     check("write %s" % p.work not in lines, lines)
     # what it asked for in vain is there to read, and grants nothing
@@ -132,14 +136,15 @@ def learned():
     equal(run([KENNEL, "policy", "check", p.file], env=p.env).returncode, 0, text)
     got = p.call("read_all")
     equal((got["text"], got["docs"], got["head"]), ("one\ntwo\nthree\n", "['api', 'b.txt']", "one\n"), text)
+    equal(got["sort"], ["0", "0"], text)
     equal(got["made"], "OSError", "a hidden file is on a mount of its own, read-only")
     check(KEY not in json.dumps(got), got)
     # it behaved differently while it was learned
     with open(p.work + "/out/learned", "w") as f:
         f.write("yes")
     got = p.call("read_all")
-    equal((got["wrote"], got["stolen"], got["head"], got["ls"], got["other"]),
-          ("yes", "OSError", "PermissionError", "FileNotFoundError", "FileNotFoundError"), got)
+    equal((got["wrote"], got["stolen"], got["head"], got["sort"], got["ls"], got["other"]),
+          ("yes", "OSError", "PermissionError", "PermissionError", "FileNotFoundError", "FileNotFoundError"), got)
     # and the log has a line for the program, which only a person can complete
     r = run([KENNEL, "learn", "--from-log", "l"], env=p.env)
     equal(r.returncode, 0, r.stderr)

@@ -216,37 +216,57 @@ pattern(const struct argv_lines *l)
 	return text;
 }
 
+static const struct {
+	const char *a[6], *b[6], *want;
+} argument_row[] = {
+    {{"log", "--oneline"}, {"log", "--oneline"}, "log --oneline; "},
+    {{"show", "12ab"}, {"show", "99ff"}, "show *; "},
+    {{"show", "-5"}, {"show", "-6"}, "show -5; show -6; "},
+    {{"push", "a"}, {"show", "a"}, "push a; show a; "},
+    {{"-n", "5", "/w/a"}, {"-n", "17", "/w/b/c"}, "-n <n> <p>; "},
+    {{"-n", "5", "/w/../a"}, {"-n", "5", "/w/b"}, "-n 5 *; "},
+    {{"-c", "git log"}, {"-c", "rm -rf"}, "-c git log; -c rm -rf; "},
+    {{"-lc", "x"}, {"-lc", "y"}, "-lc x; -lc y; "},
+    {{"-ce", "x"}, {"-ce", "y"}, "-ce x; -ce y; "},
+    {{"-pe", "x"}, {"-pe", "y"}, "-pe x; -pe y; "},
+    {{"-r", "x"}, {"-r", "y"}, "-r x; -r y; "},
+    {{"-m", "x", "1"}, {"-m", "x", "2"}, "-m x 1; -m x 2; "},
+    {{".", "-exec", "x"}, {".", "-exec", "y"}, ". -exec x; . -exec y; "},
+    {{".", "-ok", "x"}, {".", "-ok", "y"}, ". -ok x; . -ok y; "},
+    {{"--require", "/w/a", "b"}, {"--require", "/w/b", "b"},
+	"--require /w/a b; --require /w/b b; "},
+    {{"a", "--import", "b", "c"}, {"a", "--import", "b", "d"},
+	"a --import b c; a --import b d; "},
+    {{"a", "--to", "x"}, {"a", "--to", "y"}, "a --to x; a --to y; "},
+    {{"-f", "/w/a"}, {"-f", "/w/b"}, "-f /w/a; -f /w/b; "},
+    {{"a", "--", "x"}, {"a", "--", "y"}, "a -- *; "},
+    {{"x", "--"}, {"x"}, "x --; x; "},
+    {{"a", "--long", "b", "x"}, {"a", "--long", "b", "y"}, "a --long b *; "},
+};
+
 static void
 arguments(void **state)
 {
-	static const struct {
-		const char *a[6], *b[6], *want;
-	} row[] = {
-	    {{"log", "--oneline"}, {"log", "--oneline"}, "log --oneline; "},
-	    {{"show", "12ab"}, {"show", "99ff"}, "show *; "},
-	    {{"show", "-5"}, {"show", "-6"}, "show -5; show -6; "},
-	    {{"push", "a"}, {"show", "a"}, "push a; show a; "},
-	    {{"-n", "5", "/w/a"}, {"-n", "17", "/w/b/c"}, "-n <n> <p>; "},
-	    {{"-n", "5", "/w/../a"}, {"-n", "5", "/w/b"}, "-n 5 *; "},
-	    {{"-c", "git log"}, {"-c", "rm -rf"}, "-c git log; -c rm -rf; "},
-	    {{"-lc", "x"}, {"-lc", "y"}, "-lc x; -lc y; "},
-	    {{"x", "--"}, {"x"}, "x --; x; "},
-	};
 	static struct argv_lines l;
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(argument_row); i++) {
 		size_t n[2] = {0, 0};
 
 		l.n = l.left_out = 0;
-		while (row[i].a[n[0]] != NULL)
+		while (argument_row[i].a[n[0]] != NULL)
 			n[0]++;
-		while (row[i].b[n[1]] != NULL)
+		while (argument_row[i].b[n[1]] != NULL)
 			n[1]++;
-		argv_add(&l, n[0], row[i].a, "/w");
-		argv_add(&l, n[1], row[i].b, "/w");
-		assert_string_equal(pattern(&l), row[i].want);
+		argv_add(&l, n[0], argument_row[i].a, "/w");
+		argv_add(&l, n[1], argument_row[i].b, "/w");
+		assert_string_equal(pattern(&l), argument_row[i].want);
 	}
+	assert_int_equal(l.line[0].word[3].kind, WORD_ANY); /* a --long b * */
+	assert_true(argv_may_be_option(&l.line[0], 3));
+	assert_false(argv_may_be_option(&l.line[0], 2));
+	l.line[0].word[1].text = "--";
+	assert_false(argv_may_be_option(&l.line[0], 3));
 	/* no more lines than there is room for */
 	l.n = l.left_out = 0;
 	for (size_t i = 0; i < ARGV_LINES_MAX + 3; i++) {
