@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "policy/cli/verb.h"
+#include "policy/lang/scalar.h"
 #include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
@@ -42,9 +43,12 @@ struct plan {
 	struct learn l;
 	const char *file; /* -o */
 	bool net, stdio;
-	char cell[PATH_MAX];       /* the policy of the learning cell */
-	char example[PATH_MAX];    /* a file of the project, for arguments */
-	struct policy_found found; /* of the last learning cell */
+	char cell[PATH_MAX];          /* the policy of the learning cell */
+	char example[PATH_MAX];       /* a file of the project, for arguments */
+	struct policy_found found[2]; /* of the learning cell, and room for the next */
+	size_t now;                   /* which is that of the cell */
+	const char *rejected[LEARN_PROGRAMS_MAX]; /* programs that no cell may have */
+	size_t rejected_n;
 	struct tools_found tools;
 };
 
@@ -85,7 +89,7 @@ sees(void *arg, const char *path)
 }
 
 /* Writes its policy next to kennel's sockets, where no server may write, and compiles it:
- * 0 or an exit status; the reason is printed. */
+ * 0 or an exit status; the reason is printed, and what is known of the last cell stays. */
 static int
 make_cell(struct plan *p)
 {
@@ -104,18 +108,51 @@ make_cell(struct plan *p)
 		    p->cell, strerror(-r));
 		return EXIT_FAILED;
 	}
-	policy_found_free(&p->found);
-	return find_policy(p->cell, p->d.name, &p->found, NULL, 0);
+	r = find_policy(p->cell, p->d.name, &p->found[1 - p->now], NULL, 0);
+	if (r != 0)
+		return r;
+	policy_found_free(&p->found[p->now]);
+	p->now = 1 - p->now;
+	p->l.sees_arg = &p->found[p->now];
+	return 0;
+}
+
+/* The compiler refuses some programs that a server may ask for, such as a loader: then each
+ * new one is tried alone, and what was refused stays a comment. */
+static int
+make_wider_cell(struct plan *p, size_t had_programs, size_t had_hosts)
+{
+	struct learn *l = &p->l;
+	size_t n = l->program_n;
+
+	if (make_cell(p) == 0)
+		return 0;
+	l->host_n = had_hosts;
+	l->program_n = had_programs;
+	for (size_t i = had_programs; i < n; i++) {
+		const char *program = l->program[i];
+
+		l->program[l->program_n++] = program;
+		if (make_cell(p) == 0)
+			continue;
+		l->program_n--;
+		log_warn("%s is not granted in the learning cell; it is in a comment of "
+			 "the draft if the server asks for it again",
+		    program);
+		if (p->rejected_n < ARRAY_LEN(p->rejected))
+			p->rejected[p->rejected_n++] = program;
+	}
+	return make_cell(p);
 }
 
 /* May the learning cell start this program?  One that is installed where no project is, and
- * can be named by a line. */
+ * can be named by a line.  The compiler decides about links on the way. */
 static bool
 may_start(const struct plan *p, const char *program)
 {
 	struct stat st;
 
-	if (program[0] != '/' || stat(program, &st) < 0 || !S_ISREG(st.st_mode) ||
+	if (!path_is_normal(program) || stat(program, &st) < 0 || !S_ISREG(st.st_mode) ||
 	    access(program, X_OK) < 0 || credential_is(program, p->l.home))
 		return false;
 	for (size_t i = 0; i < p->l.root_n; i++)
@@ -131,6 +168,9 @@ add_program(struct plan *p, const char *program)
 
 	for (size_t i = 0; i < l->program_n; i++)
 		if (strcmp(l->program[i], program) == 0)
+			return false;
+	for (size_t i = 0; i < p->rejected_n; i++)
+		if (strcmp(p->rejected[i], program) == 0)
 			return false;
 	if (l->program_n == LEARN_PROGRAMS_MAX)
 		return false;
@@ -185,14 +225,19 @@ learn_rounds(struct plan *p)
 	    .stdio = p->stdio,
 	    .values = {.dir = p->d.work, .file = p->example}};
 	const char *not_searched, *why;
+	size_t programs = 0, hosts = 0;
 	int r = 0, status;
 	bool more = true;
 
 	for (int i = 1; more && i <= ROUNDS_MAX; i++) {
-		seen_forget_refused(&p->l.seen);
-		status = make_cell(p);
-		if (status != 0)
+		status = i == 1 ? make_cell(p) : make_wider_cell(p, programs, hosts);
+		if (status != 0 && i == 1)
 			return status;
+		if (status != 0)
+			break; /* what was refused is known, and in comments */
+		programs = p->l.program_n;
+		hosts = p->l.host_n;
+		seen_forget_refused(&p->l.seen);
 		if (!p->stdio)
 			printf(
 			    "Round %d: %s runs in its learning cell, and its tools that "
@@ -343,7 +388,6 @@ begin(struct plan *p, int argc, char **argv, char path[PATH_MAX])
 			(void)draft_work(&p->d, p->d.path[i].path); /* or it is gone */
 	p->l.d = &p->d;
 	p->l.sees = sees;
-	p->l.sees_arg = &p->found;
 	not_granted = learn_roots(&p->l, &why);
 	if (not_granted != NULL) {
 		log_error("%s is not granted to a server that is learned: %s",
@@ -385,7 +429,7 @@ learn_command(struct plan *p, int argc, char **argv)
 	if (status == 0)
 		status = finish(p, path);
 	buf_free(&p->tools.lines);
-	policy_found_free(&p->found);
+	policy_found_free(&p->found[p->now]);
 	seen_free(&p->l.seen);
 	return status;
 }
@@ -393,7 +437,7 @@ learn_command(struct plan *p, int argc, char **argv)
 int
 learn_main(int argc, char **argv)
 {
-	static struct plan p = {.found = {.fd = -1}}; /* large */
+	static struct plan p = {.found = {{.fd = -1}, {.fd = -1}}}; /* large */
 	static char home[PATH_MAX];
 	int i, n;
 

@@ -1,4 +1,5 @@
 """kennel learn: a policy from what a server wants in a cell without credentials."""
+import glob
 import json
 import os
 import sys
@@ -37,6 +38,8 @@ def wants():
         "head": attempt(lambda: subprocess.run(["/usr/bin/head", "-n", str(count), work + "/a.txt"], capture_output=True, text=True, check=True).stdout),
         "sort": [attempt(lambda: subprocess.run(["/usr/bin/sort", work + "/a.txt", other], check=True, capture_output=True).returncode)
                  for other in ("/dev/null", work + "/docs/b.txt")],
+        "loader": attempt(lambda: subprocess.run([LOADER, "--version"], stdin=subprocess.DEVNULL)),
+        "spelled": attempt(lambda: subprocess.run(["/usr/bin/../bin/cut", "--version"], stdin=subprocess.DEVNULL)),
         "key": attempt(lambda: first(home + "/.ssh/id_test")),
         "suid": attempt(lambda: os.chmod(work + "/out/result", 0o4755)),
         "chmod": attempt(lambda: os.chmod(work + "/out/result", 0o600)),
@@ -69,6 +72,7 @@ for line in sys.stdin:
     print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": result}), flush=True)
 """
 ODD = "/x\n    read /etc # \x1b[2J\\"
+LOADER = max(glob.glob("/lib*/ld-*.so.*"))  # of the C library: it starts any program, and no policy grants it
 KEY = "a-key-that-nobody-gets"
 BASE = os.path.realpath(TMP) + "/learn"
 PLACE = {"n": 0}
@@ -85,7 +89,7 @@ class Place:
         for d in (self.home + "/.ssh", self.work + "/docs/api", self.work + "/gh", self.work + "/out", self.code, self.at + "/extra", self.state, os.path.dirname(self.work + ODD)):
             os.makedirs(d, exist_ok=True)
         for path, body in ((self.home + "/.ssh/id_test", KEY), (self.work + "/.env", KEY), (self.work + "/docs/api/.env", KEY), (self.work + "/gh/hosts.yml", KEY), (self.work + "/a.txt", "one\ntwo\nthree\n"),
-                           (self.work + "/docs/b.txt", "b"), (self.extra, "other"), (self.code + "/server.py", "WORK, HOME, EXTRA, ODD = %r, %r, %r, %r\n" % (self.work, self.home, self.extra, ODD) + text),
+                           (self.work + "/docs/b.txt", "b"), (self.extra, "other"), (self.code + "/server.py", "WORK, HOME, EXTRA, ODD, LOADER = %r\n" % ((self.work, self.home, self.extra, ODD, LOADER),) + text),
                            (self.code + "/helper.txt", "h"), (self.work + ODD, "odd")):
             with open(path, "w") as f:
                 f.write(body)
@@ -131,6 +135,9 @@ def learned():
     within("credentials, and did not get them: %s/gh/hosts.yml" % p.work, text)
     within("credentials, which were not hidden while it was learned: %s/out/.env" % p.work, text)
     within("    # net allow api.learn.example:443    # refused", text)
+    for program in (LOADER, "/usr/bin/../bin/cut"):
+        within("    # exec allow %s" % program, text)
+    within("%s is not granted in the learning cell" % LOADER, err)
     check(not any("extra" in line or ".ssh" in line or line.startswith("net") for line in lines), text)
     check("\n    read /etc" not in text and "\x1b" not in text and KEY not in out + err + text, text)
     equal(run([KENNEL, "policy", "check", p.file], env=p.env).returncode, 0, text)
