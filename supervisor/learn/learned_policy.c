@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "policy/sealed/net_hint.h"
 #include "shim/base/array.h"
@@ -248,6 +249,9 @@ put_folds(const struct learn *learn, const struct folds *f, FILE *out)
 		}
 		fputs(l->write ? "    write" : "    read", out);
 		(void)learn_word(out, l->path); /* it can be one */
+		/* never there, or gone: the server must start all the same */
+		if (access(l->path, F_OK) < 0)
+			fputs(" { optional }", out);
 		if (l->looked)
 			fputs("    # only whether it is there was asked\n", out);
 		else

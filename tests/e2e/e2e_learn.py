@@ -47,6 +47,7 @@ def wants():
         "env": attempt(lambda: first(work + "/.env")),
         "deep": attempt(lambda: first(work + "/docs/api/.env")),
         "made": attempt(lambda: open(work + "/out/.env", "w")),
+        "gone": attempt(lambda: open(work + "/docs/gone/result", "w")),
         "gh": attempt(lambda: first(work + "/gh/hosts.yml")),
         "other": attempt(lambda: first(extra)),
         "host": attempt(lambda: socket.create_connection(("api.learn.example", 8443), 2)),
@@ -124,7 +125,7 @@ def learned():
     status, out, err = p.learn()
     equal(status, 0, out + err)
     text, lines = reads(p.file).decode(), granted(p.file)
-    for line in ("read %s" % p.code, "write %s/out" % p.work, "hide %s/.env" % p.work,
+    for line in ("read %s" % p.code, "write %s/out" % p.work, "write %s/docs/gone { optional }" % p.work, "hide %s/.env" % p.work,
                  "hide %s/docs/api/.env" % p.work, "hide %s/out/.env" % p.work, "exec allow /usr/bin/head -n <number> %s/a.txt" % p.work,
                  "exec allow /usr/bin/sort %s/a.txt * except %s/a.txt -*" % (p.work, p.work)):
         check(line in lines, line, lines)
