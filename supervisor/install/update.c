@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "policy/cli/verb.h"
+#include "policy/compile/compile.h"
+#include "policy/sealed/sealed.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/base/paths.h"
@@ -70,22 +72,31 @@ find_package(struct updating *u)
 }
 
 static int
+read_text(const char *path, char **ret_text, size_t *ret_len, mode_t *ret_mode)
+{
+	struct stat st = {.st_mode = 0};
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	int r = fd < 0 || fstat(fd, &st) < 0
+		    ? -errno
+		    : fd_slurp(fd, POLICY_MAX, ret_text, ret_len);
+
+	fd_close(&fd);
+	*ret_mode = st.st_mode & 0777;
+	return r;
+}
+
+static int
 read_policy(const struct install *in, struct updating *u)
 {
 	const char *key;
-	struct stat st = {.st_mode = 0};
-	int fd, r;
+	int r;
 
 	install_policy_path(in, u->path);
-	fd = open(u->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	r = fd < 0 || fstat(fd, &st) < 0 ? -errno
-					 : fd_slurp(fd, POLICY_MAX, &u->text, &u->len);
-	fd_close(&fd);
+	r = read_text(u->path, &u->text, &u->len, &u->mode);
 	if (r < 0) {
 		log_error("unable to read the policy %s: %s", u->path, strerror(-r));
 		return EXIT_CONFIG;
 	}
-	u->mode = st.st_mode & 0777;
 	key = strlen(u->text) == u->len ? store_key_in(u->text, u->len) : NULL;
 	if (key != NULL) {
 		memcpy(u->key, key, STORE_KEY_LEN);
@@ -118,16 +129,75 @@ replace_all(const char *text, const char *from, const char *to, struct buf *ret)
 	return r < 0 ? r : buf_puts(ret, text);
 }
 
-/* The paths, the program's place in the package, and the version in `about`. */
+/* Has the policy the text that the update began with? 0, or an exit status. */
 static int
-write_policy(const struct updating *u)
+check_unchanged(const struct updating *u)
+{
+	char *text = NULL;
+	size_t len = 0;
+	mode_t mode;
+	int r = read_text(u->path, &text, &len, &mode);
+	bool same =
+	    r == 0 && text != NULL && len == u->len && memcmp(text, u->text, len) == 0;
+
+	free(text);
+	if (same)
+		return 0;
+	log_error("%s was changed during the update and is left as it is; run it again",
+	    u->path);
+	return EXIT_CONFIG;
+}
+
+/* Compiles the server in the new text, which prints errors: 0, or an exit status. */
+static int
+check_text(const struct updating *u, const char *name, const struct buf *text)
+{
+	struct policy_source source = {.path = u->path,
+	    .text = (const char *)text->data,
+	    .len = text->len,
+	    .reader = &policy_files_unpinned};
+	struct buf out;
+	int r;
+
+	buf_init(&out, SEALED_LEN_MAX);
+	r = policy_compile(&source, 1, name, &out, stderr);
+	buf_free(&out);
+	if (r == 0)
+		return 0;
+	log_error("unable to use %s %s: the policy would not compile, and is left as it "
+		  "is; remove it and run `kennel install %s -- COMMAND`",
+	    u->done.package.name, u->done.package.version, name);
+	return EXIT_INPUT;
+}
+
+/* The policy may have the program's path without quotes: its new place in the package
+ * may have no byte that would be more than a part of a word. */
+static int
+check_program(const struct updating *u)
+{
+	const char *place = u->done.package.program + strlen(u->done.package.root);
+	char shown[1024];
+
+	if (place[strspn(place, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				"0123456789-._/@+")] == '\0')
+		return 0;
+	log_error("unable to use %s %s: its program has the name %s; if that is "
+		  "right, remove the policy and run `kennel install` again",
+	    u->done.package.name, u->done.package.version,
+	    log_quote(shown, sizeof(shown), place, strnlen(place, 250)));
+	return EXIT_INPUT;
+}
+
+/* Replaces the paths, the program's place in the package, and the version in `about`. */
+static int
+new_text(const struct updating *u, struct buf *ret)
 {
 	const struct package *was = &u->package, *is = &u->done.package;
 	char from[2 * PATH_MAX], to[2 * PATH_MAX];
-	struct buf text[3];
+	struct buf text[2];
 	int r;
 
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < 2; i++)
 		buf_init(&text[i], 2 * POLICY_MAX);
 	(void)snprintf(to, sizeof(to), "%s", strrchr(u->done.path, '/') + 1); /* fits */
 	r = replace_all(u->text, u->key, to, &text[0]);
@@ -138,12 +208,32 @@ write_policy(const struct updating *u)
 	(void)snprintf(from, sizeof(from), "\"%s %s\"", was->name, was->version);
 	(void)snprintf(to, sizeof(to), "\"%s %s\"", is->name, is->version); /* fits */
 	if (r == 0)
-		r = replace_all(buf_str(&text[1]), from, to, &text[2]);
-	if (r == 0)
-		r = verb_write(u->path, text[2].data, text[2].len, u->mode);
-	for (size_t i = 0; i < 3; i++)
+		r = replace_all(buf_str(&text[1]), from, to, ret);
+	for (size_t i = 0; i < 2; i++)
 		buf_free(&text[i]);
 	return r;
+}
+
+/* 0, or an exit status after reporting why not. */
+static int
+write_policy(const struct updating *u, const char *name)
+{
+	struct buf text;
+	int r, status;
+
+	buf_init(&text, 2 * POLICY_MAX);
+	r = new_text(u, &text);
+	status = r < 0 ? 0 : check_text(u, name, &text);
+	if (r == 0 && status == 0)
+		status = check_unchanged(u);
+	if (r == 0 && status == 0)
+		r = verb_write(u->path, text.data, text.len, u->mode);
+	buf_free(&text);
+	if (r < 0) {
+		log_error("unable to write %s: %s", u->path, strerror(-r));
+		status = EXIT_CONFIG;
+	}
+	return status;
 }
 
 /* ---- tools ---------------------------------------------------------------------------- */
@@ -278,8 +368,10 @@ find_source(
 static int
 propose(const struct install *in, struct updating *u)
 {
-	int r;
+	int r, status = check_program(u);
 
+	if (status != 0)
+		return status;
 	printf("\n%s: %s %s -> %s\n", in->name, u->package.name, u->package.version,
 	    u->done.package.version);
 	r = changes_show(u->dir, u->done.path, u->package.name);
@@ -288,11 +380,9 @@ propose(const struct install *in, struct updating *u)
 	show_tools(in, u);
 	if (!in->yes && !ask_person("Change the policy to the new version?"))
 		return 1;
-	r = write_policy(u);
-	if (r < 0) {
-		log_error("unable to write %s: %s", u->path, strerror(-r));
-		return EXIT_CONFIG;
-	}
+	status = write_policy(u, in->name);
+	if (status != 0)
+		return status;
 	printf(
 	    "%s starts %s %s from now on. If it is sealed, run `kennel policy compile`; "
 	    "if it has pins, run `kennel server pin %s`.\n",

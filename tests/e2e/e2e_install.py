@@ -270,11 +270,40 @@ def update():
     within("first read ~/.ssh", out, "the definition itself")
     equal(h.policy("hello"), before)
     equal(h.install("--update", "hello", "--yes", "--", "npx", "other")[0], 65, "another package")
+    # a program whose name would be more than a word in the policy
+    evil = hello(version="1.0.1")
+    evil.json["bin"] = "server {}.py"
+    evil.files.update({"server {}.py": server(), "package.json": json.dumps(evil.json)})
+    registry.packages.append(evil)
+    code, out, err = h.install("--update", "hello", "--yes", "--", "npx", "hello@1.0.1")
+    equal(code, 65, out + err)
+    within("its program has the name /server {}.py", err)
+    equal(h.policy("hello"), before)
+    # the policy changes while the registry answers; then it lacks something
+    registry.packages.pop()
+    path, answer = h.kennel + "/policies/hello.kennel", registry.answer
+    for now, status, why in ((before + "# mine\n", 78, "was changed during the update and is left as it is"),
+                             (before.replace("\n}", "\n    write $none\n}"), 65, "the policy would not compile, and is left as it is")):
+        with open(path, "w") as f:
+            f.write(before if status == 78 else now)
+
+        def during(asked, now=now):
+            with open(path, "w") as f:
+                f.write(now)
+            return answer(asked)
+        registry.answer = during
+        code, out, err = h.install("--update", "hello", "--yes")
+        equal(code, status, out + err)
+        within(why, err)
+        equal(h.policy("hello"), now)
+    registry.answer = answer
+    with open(path, "w") as f:
+        f.write(before)
     code, out, err = h.install("--update", "hello", "--yes")
     equal(code, 0, out + err)
     after = h.policy("hello")
     equal(after, before.replace(h.installed(before), h.installed(after)).replace("hello 1.0.0", "hello 1.1.0"))
-    equal(len(h.store()), 2)
+    equal(len(h.store()), 3)
     code, out, err = h.install("--gc", "--yes")
     equal((code, len(h.store())), (0, 2), "a server that runs from it: " + out + err)
     s.close()
