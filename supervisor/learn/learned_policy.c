@@ -133,6 +133,21 @@ learn_roots(struct learn *l, const char **ret_why)
 	return ret;
 }
 
+bool
+learn_may_look(const struct learn *l, const char *path)
+{
+	static const char *const system[] = {
+	    "/usr", "/etc", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
+
+	for (size_t i = 0; i < ARRAY_LEN(system); i++)
+		if (fold_below(path, system[i]))
+			return true;
+	for (size_t i = 0; i < l->root_n; i++)
+		if (fold_below(path, l->root[i].path))
+			return true;
+	return l->home[0] == '/' && fold_below(path, l->home);
+}
+
 void
 learn_assign(struct learn *l)
 {
@@ -359,30 +374,41 @@ put_secret(const struct learn *l, const char *path, FILE *out)
 	fputc('\n', out);
 }
 
+/* Of n files before it; the number of files with it. */
+static size_t
+put_lack(const struct learn *l, const struct seen_file *f, size_t n, FILE *out)
+{
+	bool write = f->root != SEEN_NO_ROOT || (f->uses & (1u << NAMED_WRITE));
+
+	if (f->is != SEEN_NOTHING && f->is != SEEN_UNKNOWN &&
+	    credential_is(f->path, l->home)) {
+		put_secret(l, f->path, out);
+		return n;
+	}
+	if (!is_lacking(l, f))
+		return n;
+	if (n >= LACKING_MAX)
+		return n + 1;
+	if (n == 0)
+		fputs("    # Asked for, and not there; it went on without:\n", out);
+	fputs(write ? "    # write " : "    # read ", out);
+	learn_inert(out, f->path);
+	fputs("    # ", out);
+	learn_inert(out, f->program);
+	fputc('\n', out);
+	return n + 1;
+}
+
+/* Those that may be nowhere come last, and take no room from the others. */
 static void
 put_lacking(const struct learn *l, FILE *out)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < l->seen.file_n; i++) {
-		const struct seen_file *f = &l->seen.file[i];
-		bool write = f->root != SEEN_NO_ROOT || (f->uses & (1u << NAMED_WRITE));
-
-		if (f->is != SEEN_NOTHING && credential_is(f->path, l->home)) {
-			put_secret(l, f->path, out);
-			continue;
-		}
-		if (!is_lacking(l, f) || n++ >= LACKING_MAX)
-			continue;
-		if (n == 1)
-			fputs(
-			    "    # Asked for, and not there; it went on without:\n", out);
-		fputs(write ? "    # write " : "    # read ", out);
-		learn_inert(out, f->path);
-		fputs("    # ", out);
-		learn_inert(out, f->program);
-		fputc('\n', out);
-	}
+	for (int unknown = 0; unknown < 2; unknown++)
+		for (size_t i = 0; i < l->seen.file_n; i++)
+			if ((l->seen.file[i].is == SEEN_UNKNOWN) == (unknown == 1))
+				n = put_lack(l, &l->seen.file[i], n, out);
 	if (n > LACKING_MAX)
 		fprintf(out, "    # ... and %zu more\n", n - LACKING_MAX);
 }

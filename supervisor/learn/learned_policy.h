@@ -46,6 +46,9 @@ const char *learn_roots(struct learn *, const char **ret_why);
 /* Adds the credentials below the roots that are not hidden yet: some may appear during a
  * session.  NULL, or the root that was not searched, and *ret_why. */
 const char *learn_hide(struct learn *, const char **ret_why);
+/* Below a root, the home directory or a directory of the system: a path that a server named
+ * may be looked at. */
+bool learn_may_look(const struct learn *, const char *path);
 /* Sets the root of each file; credentials have none. */
 void learn_assign(struct learn *);
 

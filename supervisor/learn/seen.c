@@ -124,10 +124,11 @@ look(const char *path)
 }
 
 void
-seen_look(struct seen *s)
+seen_look(struct seen *s, bool (*may)(void *arg, const char *path), void *arg)
 {
 	for (size_t i = 0; i < s->file_n; i++)
-		s->file[i].is = look(s->file[i].path);
+		s->file[i].is =
+		    may(arg, s->file[i].path) ? look(s->file[i].path) : SEEN_UNKNOWN;
 }
 
 /* ---- programs ------------------------------------------------------------------------ */

@@ -18,7 +18,7 @@
 #define SEEN_TEXT_MAX  (16u << 20) /* bytes of all paths, names and arguments */
 
 /* What the host has at a path that the server named. */
-enum seen_is { SEEN_NOTHING, SEEN_FILE, SEEN_DIR, SEEN_LINK };
+enum seen_is { SEEN_NOTHING, SEEN_FILE, SEEN_DIR, SEEN_LINK, SEEN_UNKNOWN };
 
 struct seen_file {
 	const char *path;    /* absolute, without "." and ".." */
@@ -63,7 +63,8 @@ void seen_free(struct seen *);
 void seen_add(struct seen *, const struct child_news *);
 /* Forgets the programs and hosts that were refused, before another round. */
 void seen_forget_refused(struct seen *);
-/* Looks at each path on this machine: sets `is`. */
-void seen_look(struct seen *);
+/* Looks at each path on this machine that may be looked at: sets `is`; of the others it is
+ * SEEN_UNKNOWN.  The server chose them, and a look can mount, wait or wake what is there. */
+void seen_look(struct seen *, bool (*may)(void *arg, const char *path), void *arg);
 
 #endif

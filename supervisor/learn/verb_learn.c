@@ -79,13 +79,25 @@ sees(void *arg, const char *path)
 {
 	static const char *const synthetic[] = {"/etc/passwd", "/etc/group", "/etc/hosts",
 	    "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/ld.so.cache"};
-	const struct policy_found *f = arg;
+	const struct plan *p = arg;
+	const struct policy_found *f = &p->found[p->now];
 	char real[PATH_MAX];
 
 	for (size_t i = 0; i < ARRAY_LEN(synthetic); i++)
 		if (strcmp(path, synthetic[i]) == 0)
 			return true;
-	return sees_one(f, path) || (realpath(path, real) != NULL && sees_one(f, real));
+	return sees_one(f, path) ||
+	       (learn_may_look(&p->l, path) && realpath(path, real) != NULL &&
+		   sees_one(f, real));
+}
+
+/* Callback of the facts. */
+static bool
+may_look(void *arg, const char *path)
+{
+	const struct plan *p = arg;
+
+	return learn_may_look(&p->l, path);
 }
 
 /* Writes its policy next to kennel's sockets, where no server may write, and compiles it:
@@ -113,7 +125,6 @@ make_cell(struct plan *p)
 		return r;
 	policy_found_free(&p->found[p->now]);
 	p->now = 1 - p->now;
-	p->l.sees_arg = &p->found[p->now];
 	return 0;
 }
 
@@ -258,7 +269,7 @@ learn_rounds(struct plan *p)
 		    not_searched, why);
 		return EXIT_FAILED;
 	}
-	seen_look(&p->l.seen);
+	seen_look(&p->l.seen, may_look, p);
 	learn_assign(&p->l);
 	return 0;
 }
@@ -388,6 +399,7 @@ begin(struct plan *p, int argc, char **argv, char path[PATH_MAX])
 			(void)draft_work(&p->d, p->d.path[i].path); /* or it is gone */
 	p->l.d = &p->d;
 	p->l.sees = sees;
+	p->l.sees_arg = p;
 	not_granted = learn_roots(&p->l, &why);
 	if (not_granted != NULL) {
 		log_error("%s is not granted to a server that is learned: %s",

@@ -195,6 +195,31 @@ only_looked_at(void **state)
 	assert_true(strlen(folded(&far, 1, true)) < 2 * FOLD_DEPTH_MAX + 16);
 }
 
+static bool
+may_look(void *arg, const char *path)
+{
+	return fold_below(path, arg);
+}
+
+/* A path that the server named is not touched everywhere. */
+static void
+looks(void **state)
+{
+	char dir[] = "/proc/self";
+	struct seen s;
+
+	(void)state;
+	assert_int_equal(seen_new(&s), 0);
+	name(&s, "/proc/self/exe", NAMED_READ);
+	name(&s, "/proc/self/kennel-is-not-there", NAMED_READ);
+	name(&s, "/proc/1", NAMED_READ);
+	seen_look(&s, may_look, dir);
+	assert_int_equal(s.file[0].is, SEEN_LINK);
+	assert_int_equal(s.file[1].is, SEEN_NOTHING);
+	assert_int_equal(s.file[2].is, SEEN_UNKNOWN);
+	seen_free(&s);
+}
+
 /* ---- arguments -------------------------------------------------------------------- */
 
 static const char *
@@ -500,6 +525,7 @@ main(void)
 	    cmocka_unit_test(directories_fold),
 	    cmocka_unit_test(directories_to_write),
 	    cmocka_unit_test(only_looked_at),
+	    cmocka_unit_test(looks),
 	    cmocka_unit_test(arguments),
 	    cmocka_unit_test(inert),
 	    cmocka_unit_test(credentials),
