@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "leash/keeper/private.h"
-#include "leash/vault/secret_path.h"
 #include "shim/base/array.h"
 #include "shim/base/log.h"
 
