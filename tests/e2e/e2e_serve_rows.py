@@ -329,7 +329,7 @@ def often():
     tools = [dict(TOOL, name=name) for name in ("echo", "set")]
     hub = h.hub(server("one", tools=tools))
     hub.said("one.echo", text="x")
-    check(wait_for(lambda: tool_rows(h), 10) is not None, "stored")
+    check(wait_for(lambda: tool_rows(h), 10) is not None, "stored", hub.stderr())
 
     def generation():
         with sqlite3.connect(h.kept()) as db:
