@@ -217,7 +217,7 @@ static int
 prepare(sqlite3 *db)
 {
 	int64_t objects = 0, version = 0, application = 0;
-	int r = run(db, "BEGIN IMMEDIATE");
+	int ended, r = run(db, "BEGIN IMMEDIATE");
 
 	if (r == 0)
 		r = ask_number(db, "SELECT count(*) FROM sqlite_schema", &objects);
@@ -237,8 +237,8 @@ prepare(sqlite3 *db)
 		if (r == 0)
 			r = check_pages(db);
 	}
-	(void)run(db, r == 0 ? "COMMIT" : "ROLLBACK"); /* see the next line */
-	return r == 0 && sqlite3_get_autocommit(db) == 0 ? -EIO : r;
+	ended = run(db, r == 0 ? "COMMIT" : "ROLLBACK");
+	return r == 0 ? ended : r;
 }
 
 /* ---- open -------------------------------------------------------------------- */

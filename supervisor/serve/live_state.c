@@ -17,8 +17,7 @@
 #define STORE_PAUSE_MS 100  /* before the first, and between two */
 #define STORE_LATE_MS  5000 /* then calls under way hold it up no longer */
 #define STORE_AGAIN_MS \
-	5000            /* between two of one server, which may change its lists often */
-#define STORE_TRIES   5 /* after an error of input */
+	5000 /* between two of one server, which may change its lists often */
 #define STORE_BUSY_MS 1000 /* after another process has used the registry */
 #define STORE_LAST_MS 20   /* the same, at the end */
 
@@ -260,11 +259,7 @@ store_one(struct server *s)
 
 	if (r == 0)
 		r = store(s, lists ? &v : NULL);
-	/* seen where others read the file at that moment: SQLite calls it an error of input */
-	if (r == -EIO && ++s->store_errors < STORE_TRIES)
-		r = -EBUSY;
 	if (r != -EBUSY) {
-		s->store_errors = 0;
 		s->unstored = UNSTORED_NOTHING;
 		s->store_at = loop_now() + STORE_AGAIN_MS * LOOP_MS;
 	}

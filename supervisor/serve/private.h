@@ -91,7 +91,6 @@ struct server {
 	enum { UNSTORED_NOTHING, UNSTORED_STATUS, UNSTORED_LISTS } unstored;
 	bool lists_whole;          /* no list is being read, and none was left unread */
 	uint64_t store_at;         /* not before */
-	uint32_t store_errors;     /* in a row */
 	enum mcp_version protocol; /* of its last process; 0: none has answered */
 	uint64_t made, refused;    /* requests passed on; calls that the hub refused */
 	uint64_t drop_second, drops_n;     /* lines not passed on in this second */

@@ -223,6 +223,12 @@ in_use(void **state)
 	    registry_discovery(now, "s", FROM_POLICY, "connected", NULL, &none), -EBUSY);
 	registry_close(now);
 	assert_int_equal(registry_open_now(path_of("u"), &now, NULL, &why), -EBUSY);
+	/* one that only reads, too */
+	assert_int_equal(sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(
+	    sqlite3_exec(db, "BEGIN; SELECT count(*) FROM generation", NULL, NULL, NULL),
+	    SQLITE_OK);
+	assert_int_equal(registry_open_now(path_of("u"), &now, NULL, &why), -EBUSY);
 	(void)sqlite3_close(db); /* rolls back */
 	assert_int_equal(generation_of(g), 0);
 	assert_int_equal(registry_open_now(path_of("u"), &now, NULL, &why), 0);
