@@ -170,23 +170,37 @@ show_all(struct dialog *d)
 	return r == OUTCOME_YES && o->dialog.only_deny ? OUTCOME_CLOSED : r;
 }
 
-/* Once or for the session: a dialog of its own, because closing one is no answer. */
+struct choice {
+	const char *label;
+	enum outcome outcome;
+};
+
+/* A second question about what has been shown. */
 static enum outcome
-how_long(struct dialog *d)
+choose(
+    const struct dialog *d, const char *question, struct choice ok, struct choice notok)
 {
-	char text[PAGE_BYTES + 64];
+	char text[PAGE_BYTES + 128];
 	const struct pinentry_text t = {
-	    .text = text, .ok = "Once", .notok = "Session", .cancel = "Close"};
+	    .text = text, .ok = ok.label, .notok = notok.label, .cancel = "Close"};
 	enum pinentry_answer a;
 
+	(void)snprintf(text, sizeof(text), "%s\n\n%s", question, d->brief);
+	a = pinentry_confirm(&t);
+	return a == PINENTRY_OK       ? ok.outcome
+	       : a == PINENTRY_NOT_OK ? notok.outcome
+				      : closed_or_failed(a);
+}
+
+/* Once or for the session: a dialog of its own, because closing one is no answer. */
+static enum outcome
+how_long(const struct dialog *d)
+{
 	if (!d->o->dialog.session)
 		return OUTCOME_ONCE;
-	(void)snprintf(text, sizeof(text),
-	    "Once, or exactly the same for the rest of the session?\n\n%s", d->brief);
-	a = pinentry_confirm(&t);
-	return a == PINENTRY_OK       ? OUTCOME_ONCE
-	       : a == PINENTRY_NOT_OK ? OUTCOME_SESSION
-				      : closed_or_failed(a);
+	return choose(d, "Once, or exactly the same for the rest of the session?",
+	    (struct choice){"Once", OUTCOME_ONCE},
+	    (struct choice){"Session", OUTCOME_SESSION});
 }
 
 /* ---- the vault ------------------------------------------------------------------------- */
@@ -288,20 +302,12 @@ confirm(struct dialog *d)
 
 /* The second step of what destroys something. */
 static enum outcome
-overwrite(struct dialog *d)
+overwrite(const struct dialog *d)
 {
-	char text[PAGE_BYTES + 128];
-	const struct pinentry_text t = {
-	    .text = text, .ok = "Overwrite", .notok = "Decline", .cancel = "Close"};
-	enum pinentry_answer a;
-
-	(void)snprintf(text, sizeof(text),
-	    "There is a value.  I understand this overwrites the current secret\n\n%s",
-	    d->brief);
-	a = pinentry_confirm(&t);
-	return a == PINENTRY_OK       ? OUTCOME_YES
-	       : a == PINENTRY_NOT_OK ? OUTCOME_DENY
-				      : closed_or_failed(a);
+	return choose(d,
+	    "There is a value.  I understand this overwrites the current secret",
+	    (struct choice){"Overwrite", OUTCOME_YES},
+	    (struct choice){"Decline", OUTCOME_DENY});
 }
 
 /* Gives it to the keeper, which may have been locked meanwhile. */
