@@ -161,12 +161,6 @@ call_find(const struct seccomp_notif *n)
 }
 
 bool
-named_is(const struct seccomp_notif *n)
-{
-	return call_find(n) != NULL;
-}
-
-bool
 named_waits(const struct gate *g)
 {
 	return g->named != NULL && g->named->waits;
@@ -363,7 +357,7 @@ add_path(struct gate *g, const struct file_call *f, size_t i, const uint64_t *ar
 		n->todo_n++;
 }
 
-void
+bool
 named_take(struct gate *g, const struct seccomp_notif *notif)
 {
 	const struct file_call *f = call_find(notif);
@@ -372,11 +366,13 @@ named_take(struct gate *g, const struct seccomp_notif *notif)
 	struct call *c = g->call;
 	char link[64];
 
+	if (f == NULL)
+		return false;
 	call_begin(c, notif);
 	c->argv_at = c->envp_at = 0; /* it has none */
 	n->id = notif->id;
 	n->todo_n = n->todo_at = 0;
-	for (size_t i = 0; f != NULL && i < PATHS_MAX; i++) /* named_is() found it */
+	for (size_t i = 0; i < PATHS_MAX; i++)
 		if (f->at[i].path != NO_ARG)
 			add_path(g, f, i, arg);
 	call_wipe(c);
@@ -384,9 +380,9 @@ named_take(struct gate *g, const struct seccomp_notif *notif)
 	if (n->todo_n > 0 && !link_read(link, n->program, sizeof(n->program)))
 		n->program[0] = '\0';
 	/* all of it belonged to the caller if it still waits now */
-	if (n->todo_n > 0 && !notify_valid(g, n->id))
-		return;
-	send_rest(g);
+	if (n->todo_n == 0 || notify_valid(g, n->id))
+		send_rest(g);
+	return true;
 }
 
 void

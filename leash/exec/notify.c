@@ -367,10 +367,8 @@ take(struct gate *g, const struct seccomp_notif *n)
 	struct flight *f = flight_of_thread(g, tid);
 	struct held_call h = {.notif = *n, .state = EXEC_NEW};
 
-	if (g->named != NULL && named_is(n)) {
-		named_take(g, n);
+	if (g->named != NULL && named_take(g, n))
 		return;
-	}
 	if (tid <= 0 || group_of(tid, &tgid) < 0) {
 		(void)notify_reply(g, n->id, -EACCES); /* gone, or not in the cell */
 		return;

@@ -252,10 +252,9 @@ const char *explain_clean(struct gate *, const char *);
 /* NULL: no report is wanted. */
 int named_new(const struct gate *, struct named **ret);
 void named_free(struct named *);
-/* Is it a call that names a file? */
-bool named_is(const struct seccomp_notif *);
-/* Reports what the call names, and lets it continue, at once or in named_tick. */
-void named_take(struct gate *, const struct seccomp_notif *);
+/* Reports what the call names, and lets it continue, at once or in named_tick; false: it
+ * names no file. */
+bool named_take(struct gate *, const struct seccomp_notif *);
 /* Does a call wait until its report can be sent? */
 bool named_waits(const struct gate *);
 void named_tick(struct gate *);
