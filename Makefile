@@ -1800,7 +1800,8 @@ FUZZ_oauth_reply = \
 	shim/base/buf.o
 FUZZ_oauth_text = \
 	leash/remote/oauth_text.o \
-	shim/base/buf.o
+	shim/base/buf.o \
+	shim/base/hex.o
 FUZZ_sse	= leash/remote/sse.o shim/base/buf.o
 FUZZ_dial = \
 	$(BASE_SMALL) \

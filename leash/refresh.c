@@ -44,7 +44,6 @@ struct refresh {
 	enum refresh_message asked; /* 0: no request is under way */
 	unsigned int left;          /* requests before the next pause */
 	uint64_t more_ns;           /* when there is one more */
-	bool login;
 };
 
 _Static_assert(REFRESH_VALUE_MAX == KEEPER_REFRESH_MAX, "bounds");
@@ -237,7 +236,7 @@ ask_keeper(struct leash *l, const struct span *value)
 	wire_put_bytes(&out, &f->head, f->row_n > 0 ? sizeof(f->head) : 0);
 	wire_put_bytes(&out, f->row, f->row_n * sizeof(f->row[0]));
 	if (value != NULL) {
-		wire_put_u8(&out, f->login);
+		wire_put_u8(&out, l->login);
 		wire_put_bytes(&out, value->data, value->len);
 	}
 	r = wire_send(f->keeper, &out, NULL, 0);
@@ -306,7 +305,7 @@ connect_keeper(struct leash *l, struct reason *why)
 	if (r < 0 && r != -ENOENT)
 		return reason_set(why, r, "unable to reach the keeper: %s", strerror(-r));
 	/* a server may start without: each request gets the reason */
-	if (f->login && (r < 0 || state != STATE_OPEN))
+	if (l->login && (r < 0 || state != STATE_OPEN))
 		return reason_set(why, -ENOKEY,
 		    "a login puts a token into the vault, and the vault is not open: run "
 		    "kennel secret unlock (or kennel secret init), then log in again");
@@ -344,7 +343,6 @@ refresh_begin(struct leash *l, struct reason *why)
 		return reason_set(why, -ENOMEM, "out of memory");
 	f->sock = f->sock_slot = f->keeper = f->keeper_slot = -1;
 	f->left = BURST;
-	f->login = l->login;
 	l->refresh = f;
 	f->memory = vault_scratch(l->vault, PACKET_MAX);
 	if (f->memory == NULL ||
@@ -356,7 +354,7 @@ refresh_begin(struct leash *l, struct reason *why)
 	r = sign_rows(l->policy_fd, &f->head, f->row, &f->row_n);
 	if (r == 0)
 		r = connect_server(l);
-	if (r == 0 && f->login)
+	if (r == 0 && l->login)
 		r = env_plain(l->env, REFRESH_LOGIN, "1");
 	return r < 0 ? reason_set(why, r,
 			   "unable to connect kennel-remote with its leash: "

@@ -251,19 +251,19 @@ note(const struct peer *peer, const struct vault_file_asker *a, const char *what
 static bool
 is_of_other(const struct vault_file_asker *a)
 {
-	char own[KEEPER_PATH_MAX + 1];
-
 	return secret_path_is_refresh(a->path) &&
-	       (!secret_path_refresh(a->server, own) || strcmp(own, a->path) != 0);
+	       !secret_path_is_refresh_of(a->path, a->server);
 }
 
 bool
 answer_allowed(struct peer *peer, const struct vault_file_asker *a, struct wire_out *out)
 {
-	if (!is_of_other(a) && vault_file_allows(keeper.file, a))
+	bool other = is_of_other(a);
+
+	if (!other && vault_file_allows(keeper.file, a))
 		return true;
 	note(peer, a, "refused");
-	if (!is_of_other(a) && vault_file_granted_once(keeper.file, a->path, a->server))
+	if (!other && vault_file_granted_once(keeper.file, a->path, a->server))
 		(void)answer_refuse(
 		    out, REASON_OTHER_POLICY, "it was granted for another policy");
 	else
@@ -277,7 +277,6 @@ static int
 release(struct peer *peer, const struct asking *q, uint32_t which, struct wire_out *out)
 {
 	const struct vault_file_asker *a = &q->asker;
-	char own[KEEPER_PATH_MAX + 1];
 	size_t len = 0;
 	int r;
 
@@ -295,7 +294,7 @@ release(struct peer *peer, const struct asking *q, uint32_t which, struct wire_o
 	wire_put_u8(out, 0);
 	note(peer, a, which == 0 ? "released" : "released an old value, to be redacted,");
 	/* a remote server decides when its token is renewed: that keeps no vault open */
-	if (!secret_path_refresh(a->server, own) || strcmp(own, a->path) != 0)
+	if (!secret_path_is_refresh_of(a->path, a->server))
 		keeper_used();
 	return out->error;
 }

@@ -32,7 +32,6 @@ store_refresh(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
 	struct asking q = {0};
 	const struct vault_file_asker *a = &q.asker;
-	char own[KEEPER_PATH_MAX + 1];
 	struct span value;
 	uint32_t version = 0;
 	uint8_t login;
@@ -42,7 +41,7 @@ store_refresh(struct peer *peer, struct wire_in *in, struct wire_out *out)
 	value = wire_get_bytes(in, KEEPER_REFRESH_MAX);
 	if (r < 0 || wire_end(in) < 0 || login > 1)
 		return -EBADMSG;
-	if (!secret_path_refresh(a->server, own) || strcmp(own, a->path) != 0)
+	if (!secret_path_is_refresh_of(a->path, a->server))
 		return answer_refuse(
 		    out, REASON_BAD, "it is no refresh token of this server");
 	if (!keeper_is_open())

@@ -201,9 +201,7 @@ tokens_get(struct login *l)
 	buf_init(&form, OAUTH_BODY_MAX);
 	r = code_put(l, &form) < 0 ? oauth_fail(o, "out of memory")
 				   : oauth_token(o, &form);
-	if (form.data != NULL)
-		explicit_bzero(form.data, form.cap);
-	buf_free(&form);
+	buf_free_wiped(&form);
 	if (r < 0)
 		return -1;
 	if (tokens_present(o->tokens, TOKEN_REFRESH) == NULL)

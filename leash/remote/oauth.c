@@ -104,9 +104,7 @@ oauth_free(struct oauth *o)
 	if (o == NULL)
 		return;
 	tokens_free(o->tokens);
-	if (o->line.data != NULL)
-		explicit_bzero(o->line.data, o->line.cap);
-	buf_free(&o->line);
+	buf_free_wiped(&o->line);
 	free(o);
 }
 

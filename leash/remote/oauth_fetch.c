@@ -92,7 +92,5 @@ oauth_fetch(struct oauth *o, struct http *http, const struct http_request *q,
 void
 oauth_reply_end(struct oauth_reply *a)
 {
-	if (a->body.data != NULL)
-		explicit_bzero(a->body.data, a->body.cap);
-	buf_free(&a->body);
+	buf_free_wiped(&a->body);
 }

@@ -35,9 +35,7 @@ text_put(struct slice value, char *out, size_t cap)
 			out[b.len] = '\0';
 		}
 	}
-	if (b.data != NULL)
-		explicit_bzero(b.data, b.cap); /* it may be a token */
-	buf_free(&b);
+	buf_free_wiped(&b);
 }
 
 static int

@@ -4,6 +4,7 @@
 #include "leash/remote/oauth_text.h"
 
 #include "shim/base/buf.h"
+#include "shim/base/hex.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -46,14 +47,6 @@ form_put(struct buf *out, const char *name, const char *value, size_t len)
 	return r == 0 ? text_encode(out, value, len) : r;
 }
 
-static int
-hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
-}
-
 bool
 form_get(const char *query, const char *name, char *out, size_t cap)
 {
@@ -72,9 +65,9 @@ form_get(const char *query, const char *name, char *out, size_t cap)
 		if (c == '+')
 			c = ' ';
 		if (c == '%') {
-			if (hex_digit(p[1]) < 0 || hex_digit(p[2]) < 0)
+			if (hex_any((uint8_t)p[1]) < 0 || hex_any((uint8_t)p[2]) < 0)
 				return false;
-			c = (char)(hex_digit(p[1]) * 16 + hex_digit(p[2]));
+			c = (char)(hex_any((uint8_t)p[1]) * 16 + hex_any((uint8_t)p[2]));
 			p += 2;
 		}
 		if (n + 1 >= cap || c <= ' ' || c >= 0x7f)

@@ -59,9 +59,7 @@ basic_line(const struct oauth *o, struct buf *line)
 		r = text_base64(line, pair.data, pair.len);
 	if (r == 0)
 		r = buf_putc(line, '\0');
-	if (pair.data != NULL)
-		explicit_bzero(pair.data, pair.cap);
-	buf_free(&pair);
+	buf_free_wiped(&pair);
 	return r;
 }
 
@@ -220,9 +218,7 @@ oauth_token(struct oauth *o, struct buf *form)
 			r = answered(o, &a);
 		oauth_reply_end(&a);
 	}
-	if (line.data != NULL)
-		explicit_bzero(line.data, line.cap);
-	buf_free(&line);
+	buf_free_wiped(&line);
 	return r;
 }
 
@@ -295,8 +291,6 @@ oauth_obtain(struct oauth *o)
 		r = oauth_fail(o, "out of memory");
 	else
 		r = o->code ? by_refresh(o, &form) : by_client(o, &form);
-	if (form.data != NULL)
-		explicit_bzero(form.data, form.cap);
-	buf_free(&form);
+	buf_free_wiped(&form);
 	return r < 0 ? -1 : 0;
 }

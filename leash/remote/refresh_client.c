@@ -24,18 +24,6 @@ struct packet {
 	size_t len;
 };
 
-static int
-exchange(int fd, struct packet *p, const struct wire_out *out)
-{
-	struct pollfd wait = {fd, POLLIN, 0};
-	int r = wire_send(fd, out, NULL, 0);
-
-	if (r == 0)
-		r = poll(&wait, 1, WAIT_MS) == 1 ? 0 : -ETIMEDOUT;
-	return r == 0 ? wire_recv(fd, p->bytes, sizeof(p->bytes), &p->len, NULL, 0, NULL)
-		      : r;
-}
-
 /* An answer of this type, or REFUSED. */
 static int
 answer(const struct packet *p, enum refresh_message type, struct wire_in *ret,
@@ -57,6 +45,22 @@ answer(const struct packet *p, enum refresh_message type, struct wire_in *ret,
 	return -ENOENT;
 }
 
+static int
+exchange(const struct oauth *o, struct packet *p, const struct wire_out *out,
+    enum refresh_message type, struct wire_in *ret, const char **ret_why)
+{
+	struct pollfd wait = {o->refresh_fd, POLLIN, 0};
+	int r = wire_send(o->refresh_fd, out, NULL, 0);
+
+	*ret_why = silent;
+	if (r == 0)
+		r = poll(&wait, 1, WAIT_MS) == 1 ? 0 : -ETIMEDOUT;
+	if (r == 0)
+		r = wire_recv(
+		    o->refresh_fd, p->bytes, sizeof(p->bytes), &p->len, NULL, 0, NULL);
+	return r == 0 ? answer(p, type, ret, ret_why) : r;
+}
+
 int
 refresh_get(struct oauth *o, const char **ret_why)
 {
@@ -68,12 +72,9 @@ refresh_get(struct oauth *o, const char **ret_why)
 	struct span value;
 	int r;
 
-	*ret_why = silent;
 	wire_out_init(&out, p.bytes, sizeof(p.bytes));
 	wire_put_u32(&out, REFRESH_GET);
-	r = exchange(o->refresh_fd, &p, &out);
-	if (r == 0)
-		r = answer(&p, REFRESH_VALUE, &in, ret_why);
+	r = exchange(o, &p, &out, REFRESH_VALUE, &in, ret_why);
 	if (r == 0) {
 		value = wire_get_bytes(&in, REFRESH_VALUE_MAX);
 		r = wire_end(&in);
@@ -98,13 +99,10 @@ refresh_put(struct oauth *o, const struct secret *token, const char **ret_why)
 	struct wire_in in;
 	int r;
 
-	*ret_why = silent;
 	wire_out_init(&out, p.bytes, sizeof(p.bytes));
 	wire_put_u32(&out, REFRESH_PUT);
 	wire_put_bytes(&out, secret_expose(token), secret_len(token));
-	r = exchange(o->refresh_fd, &p, &out);
-	if (r == 0)
-		r = answer(&p, REFRESH_DONE, &in, ret_why);
+	r = exchange(o, &p, &out, REFRESH_DONE, &in, ret_why);
 	if (r == 0)
 		r = wire_end(&in);
 	explicit_bzero(&p, sizeof(p));

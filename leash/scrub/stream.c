@@ -72,9 +72,7 @@ scrub_stream_free(struct scrub_stream *st)
 	if (st == NULL)
 		return;
 	decodings_free(&st->decodings);
-	if (st->held.data != NULL)
-		explicit_bzero(st->held.data, st->held.cap);
-	buf_free(&st->held);
+	buf_free_wiped(&st->held);
 	free(st);
 }
 

@@ -33,6 +33,14 @@ secret_path_refresh(const char *server, char out[VAULT_PATH_MAX + 1])
 }
 
 bool
+secret_path_is_refresh_of(const char *path, const char *server)
+{
+	char own[VAULT_PATH_MAX + 1];
+
+	return secret_path_refresh(server, own) && strcmp(own, path) == 0;
+}
+
+bool
 secret_path_is_refresh(const char *path)
 {
 	const size_t lead = sizeof(REFRESH_LEAD) - 1, tail = sizeof(REFRESH_TAIL) - 1;

@@ -16,6 +16,8 @@ bool secret_path_good(const char *);
  * policy can name this path, and the keeper releases it to this server only.
  */
 bool secret_path_is_refresh(const char *);
+/* Is it that of this server? */
+bool secret_path_is_refresh_of(const char *path, const char *server);
 /* That of this server; false: no valid name. */
 bool secret_path_refresh(const char *server, char out[VAULT_PATH_MAX + 1]);
 

@@ -24,6 +24,14 @@ buf_free(struct buf *b)
 	*b = (struct buf){.max = b->max};
 }
 
+void
+buf_free_wiped(struct buf *b)
+{
+	if (b->data != NULL)
+		explicit_bzero(b->data, b->cap);
+	buf_free(b);
+}
+
 int
 buf_reserve(struct buf *b, size_t more)
 {

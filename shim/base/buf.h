@@ -18,6 +18,7 @@ struct buf {
 /* A buffer that will never hold more than max bytes.  Allocates nothing. */
 void buf_init(struct buf *, size_t max);
 void buf_free(struct buf *);
+void buf_free_wiped(struct buf *); /* of what may be a secret */
 
 /* Makes room for more bytes: 0, -EMSGSIZE above the limit, -ENOMEM. */
 int buf_reserve(struct buf *, size_t more);
