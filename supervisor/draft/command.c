@@ -76,20 +76,11 @@ static const char *const package_options[] = {"-p", "--package"};
 static const char *const spec_options[] = {"--from", "--spec"};
 
 static bool
-is_one_of(const char *word, const char *const *list, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(word, list[i]) == 0)
-			return true;
-	return false;
-}
-
-static bool
 is_plain(const struct runner *r, const char *word)
 {
 	if (r->kind == RUNNER_PYTHON)
-		return is_one_of(word, python_plain, ARRAY_LEN(python_plain));
-	return is_one_of(word, npm_plain, ARRAY_LEN(npm_plain)) ||
+		return script_one_of(word, python_plain, ARRAY_LEN(python_plain));
+	return script_one_of(word, npm_plain, ARRAY_LEN(npm_plain)) ||
 	       (strcmp(r->name, "bunx") == 0 && strcmp(word, "--bun") == 0);
 }
 
@@ -123,11 +114,11 @@ package_word(
 			break;
 		}
 		if (npm &&
-		    is_one_of(argv[i], package_options, ARRAY_LEN(package_options)))
+		    script_one_of(argv[i], package_options, ARRAY_LEN(package_options)))
 			return i + 1 < argc ? i + 1 : -1;
 		if (npm && strncmp(argv[i], "--package=", 10) == 0)
 			return -1;
-		if (!npm && is_one_of(argv[i], spec_options, ARRAY_LEN(spec_options)))
+		if (!npm && script_one_of(argv[i], spec_options, ARRAY_LEN(spec_options)))
 			i++;
 		else if (!is_plain(r, argv[i])) {
 			*ret_unknown = argv[i];

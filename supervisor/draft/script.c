@@ -90,8 +90,8 @@ script_line(const char *file, struct script_line *ret)
 	return ret->n > 0 && script_runtime(ret->word[0]) ? 0 : -ENOENT;
 }
 
-static bool
-is_one_of(const char *word, const char *const *list, size_t n)
+bool
+script_one_of(const char *word, const char *const *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(word, list[i]) == 0)
@@ -113,9 +113,9 @@ script_index(int argc, const char *const *argv)
 	    (strcmp(base, "deno") == 0 || strcmp(base, "bun") == 0))
 		i++;
 	for (; i < argc && argv[i][0] == '-'; i++) {
-		if (is_one_of(argv[i], none, ARRAY_LEN(none)))
+		if (script_one_of(argv[i], none, ARRAY_LEN(none)))
 			return 0;
-		if (is_one_of(argv[i], valued, ARRAY_LEN(valued)))
+		if (script_one_of(argv[i], valued, ARRAY_LEN(valued)))
 			i++;
 	}
 	return i < argc ? i : 0;

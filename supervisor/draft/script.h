@@ -6,6 +6,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #define SCRIPT_WORDS_MAX 6
 
@@ -21,6 +22,8 @@ bool script_runtime(const char *program);
 /* Reads the first line of a file; "env" is left out. -ENOENT: not a script of such a
  * runtime. */
 int script_line(const char *file, struct script_line *ret);
+/* Is the word one of these n? */
+bool script_one_of(const char *word, const char *const *list, size_t n);
 /* The index of the script among the arguments of a runtime; 0: it has none, such as
  * "python -m MODULE". */
 int script_index(int argc, const char *const *argv);

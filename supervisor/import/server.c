@@ -157,8 +157,9 @@ draft(struct writing *w, const struct made *made, const char *out)
 	char path[SECRET_PATH_MAX + 1];
 	int n = 0, status = 0;
 	size_t own_n = 0;
+	verb_fn *verb = drafting(e);
 
-	word[n++] = (char *)(drafting(e) == init_main ? "init" : "install");
+	word[n++] = (char *)(verb == init_main ? "init" : "install");
 	word[n++] = (char *)made->name;
 	word[n++] = (char *)"-o";
 	word[n++] = (char *)out;
@@ -179,7 +180,7 @@ draft(struct writing *w, const struct made *made, const char *out)
 		word[n++] = (char *)option_of(v);
 		word[n++] = own[own_n++];
 	}
-	if (w->m->scope != NULL && drafting(e) == install_main) {
+	if (w->m->scope != NULL && verb == install_main) {
 		word[n++] = (char *)"--to";
 		word[n++] = (char *)w->m->scope;
 	}
@@ -187,7 +188,7 @@ draft(struct writing *w, const struct made *made, const char *out)
 	for (size_t i = 0; i < e->word_n; i++)
 		word[n++] = (char *)e->word[i];
 	if (status == 0)
-		status = other_verb_run(&how, drafting(e), n, word);
+		status = other_verb_run(&how, verb, n, word);
 	else
 		log_error("unable to name the secrets of %s in the vault", made->name);
 	for (size_t i = 0; i < own_n; i++)

@@ -256,8 +256,10 @@ collect(bool yes)
 	}
 	remove_staging();
 	for (size_t i = 0; i < c.n; i++)
-		if (!c.entry[i].used && unused++ < ENTRIES_MAX)
+		if (!c.entry[i].used) {
+			unused++;
 			show(&c.entry[i]);
+		}
 	if (unused == 0) {
 		printf("Every package in the store is used by a policy.\n");
 		return 0;

@@ -9,6 +9,7 @@
 #include "shim/base/log.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
+#include "supervisor/draft/draft.h"
 
 #define NAME_PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
 
@@ -56,23 +57,16 @@ static bool
 wanted(int argc, char *const *argv, struct wanted *ret)
 {
 	const char *spec = NULL;
-	int i = 1;
+	int at;
 
-	while (i < argc && (strcmp(argv[i], "tool") == 0 || strcmp(argv[i], "run") == 0))
-		i++;
-	for (; i < argc && argv[i][0] == '-'; i++) {
-		if (strcmp(argv[i], "--") == 0) {
-			i++;
-			break;
-		}
-		if ((strcmp(argv[i], "--from") == 0 || strcmp(argv[i], "--spec") == 0) &&
-		    i + 1 < argc)
+	(void)draft_runner(argc, argv, &at); /* its options were checked */
+	for (int i = 1; i + 1 < at; i++)
+		if (strcmp(argv[i], "--from") == 0 || strcmp(argv[i], "--spec") == 0)
 			spec = argv[++i];
-	}
-	if (i >= argc || !split(spec != NULL ? spec : argv[i], ret))
+	if (at < 0 || !split(spec != NULL ? spec : argv[at], ret))
 		return false;
-	ret->program = spec != NULL ? argv[i] : ret->name;
-	ret->rest = i + 1;
+	ret->program = spec != NULL ? argv[at] : ret->name;
+	ret->rest = at + 1;
 	return ret->program[0] != '.' && strchr(ret->program, '/') == NULL;
 }
 

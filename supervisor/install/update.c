@@ -17,6 +17,7 @@
 #include "policy/sealed/sealed.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
+#include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/install/ask.h"
 #include "supervisor/install/changes.h"
@@ -25,7 +26,6 @@
 #include "supervisor/launch/launch.h"
 
 #define POLICY_MAX ((size_t)1 << 20)
-#define EXIT_INPUT EXIT_BAD_INPUT
 
 struct updating {
 	char path[PATH_MAX]; /* of the policy */

@@ -163,7 +163,6 @@ keep_exec(struct seen *s, const struct child_judged *j, struct seen_exec *ret)
 	ret->argv = argv;
 	ret->argc = j->argc;
 	ret->cut = j->cut;
-	ret->times = 1;
 	return true;
 }
 
@@ -177,12 +176,9 @@ add_exec(struct seen *s, const struct child_judged *j)
 		return; /* absent: a search along PATH */
 	if (strcmp(j->caller, "kennel-shim") == 0)
 		return; /* the server itself: its `run` line */
-	for (size_t i = 0; i < s->exec_n; i++) {
-		if (same_exec(&s->exec[i], j, allowed)) {
-			s->exec[i].times++;
+	for (size_t i = 0; i < s->exec_n; i++)
+		if (same_exec(&s->exec[i], j, allowed))
 			return;
-		}
-	}
 	if (s->exec_n == SEEN_EXECS_MAX || !keep_exec(s, j, &s->exec[s->exec_n]))
 		s->left_out++;
 	else

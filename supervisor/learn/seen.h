@@ -36,7 +36,6 @@ struct seen_exec {
 	bool allowed, cut;   /* cut: not all arguments are there */
 	size_t argc;
 	const char *const *argv;
-	size_t times;
 };
 
 struct seen_host {
