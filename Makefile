@@ -110,6 +110,7 @@ POLICY_TEXT = \
 	policy/base/arena.o \
 	policy/base/diag.o \
 	policy/base/fs_cache.o \
+	policy/base/path_index.o \
 	policy/base/output.o \
 	policy/check/agent_files.o \
 	policy/check/check.o \
@@ -1328,6 +1329,7 @@ UNIT_signature = \
 UNIT_check_rules	= $(UNIT_load)
 UNIT_row_index	= $(UNIT_load)
 UNIT_path_holders = policy/check/path_holders.o policy/lang/scalar.o
+UNIT_path_index = policy/base/arena.o policy/base/path_index.o
 UNIT_condition = \
 	policy/sealed/accessors.o \
 	policy/sealed/arg_slot.o \
@@ -1447,6 +1449,7 @@ UNITS = \
 	parked \
 	parse \
 	path_holders \
+	path_index \
 	path_resolve \
 	pins \
 	plugin \

@@ -42,6 +42,7 @@ struct view_row {
 	uint32_t kind, right, why;
 	bool optional;
 	uint64_t size;
+	uint32_t same_target; /* of mount_plan.c: the next row of this path */
 };
 
 /*

@@ -20,6 +20,7 @@
 #include "policy/base/arena.h"
 #include "policy/base/diag.h"
 #include "policy/base/fs_cache.h"
+#include "policy/base/path_index.h"
 #include "policy/check/check.h"
 #include "policy/compile/write_sealed.h"
 #include "policy/lang/ast.h"
@@ -150,7 +151,8 @@ struct lower {
 
 	struct view_row *view;
 	size_t view_n;
-	bool recording; /* every view_put is also recorded in put */
+	struct path_index by_target; /* the last row of each path */
+	bool recording;              /* every view_put is also recorded in put */
 	struct view_row *put;
 	size_t put_n;
 	bool link_writable; /* a path used a link that the server may change */

@@ -115,7 +115,7 @@ int
 view_put(struct lower *l, const struct view_row *row)
 {
 	struct view_row *rows;
-	size_t i;
+	uint32_t first, i;
 
 	if (view_trust(l, row) < 0)
 		return -ENOMEM;
@@ -126,9 +126,10 @@ view_put(struct lower *l, const struct view_row *row)
 		l->put = rows;
 		l->put[l->put_n++] = *row;
 	}
-	for (i = 0; i < l->view_n; i++) {
+	first = path_index_get(&l->by_target, row->target, strlen(row->target));
+	for (i = first; i != PATH_INDEX_NONE; i = rows->same_target) {
 		rows = &l->view[i];
-		if (rows->kind != row->kind || strcmp(rows->target, row->target) != 0)
+		if (rows->kind != row->kind)
 			continue;
 		/* a row that adds START or WRITE gives the reason */
 		if ((row->right & ~rows->right & (RIGHT_START | RIGHT_WRITE)) != 0) {
@@ -140,10 +141,13 @@ view_put(struct lower *l, const struct view_row *row)
 		return 0;
 	}
 	rows = arena_push(l->arena, l->view, l->view_n, sizeof(*rows));
-	if (rows == NULL)
+	if (rows == NULL ||
+	    path_index_set(l->arena, &l->by_target, row->target, (uint32_t)l->view_n) < 0)
 		return -ENOMEM;
 	l->view = rows;
-	l->view[l->view_n++] = *row;
+	rows += l->view_n++;
+	*rows = *row;
+	rows->same_target = first;
 	return 0;
 }
 
@@ -186,15 +190,17 @@ bool
 view_has(const struct lower *l, const char *real, uint32_t right)
 {
 	const struct view_row *v;
-	size_t i;
+	size_t whole = strlen(real), len;
+	uint32_t i;
 
-	for (i = 0; i < l->view_n; i++) {
-		v = &l->view[i];
-		if ((v->right & right) == 0 || v->kind == MOUNT_DIR)
-			continue;
-		if (v->kind == MOUNT_FILE ? strcmp(real, v->target) == 0
-					  : path_inside(real, v->target))
-			return true;
+	for (len = whole; len > 0; len = path_above(real, len)) {
+		i = path_index_get(&l->by_target, real, len);
+		for (; i != PATH_INDEX_NONE; i = v->same_target) {
+			v = &l->view[i];
+			if ((v->right & right) != 0 && v->kind != MOUNT_DIR &&
+			    (v->kind != MOUNT_FILE || len == whole))
+				return true;
+		}
 	}
 	return false;
 }
@@ -313,26 +319,27 @@ put_parents(struct lower *l)
 	return 0;
 }
 
-/*
- * The nearest kept row that contains this one (or has the same path): rows are
- * sorted.
- */
+/* The rows that are kept so far, by path: hidden paths apart from the others. */
+struct kept {
+	struct view_row *row;
+	size_t n;
+	struct path_index shown, hidden;
+};
+
+/* The nearest kept row that contains this path, or has it. */
 static const struct view_row *
-holder(const struct view_row *kept, size_t n, const char *target)
+holder(const struct kept *k, const char *target)
 {
-	while (n > 0) {
-		n--;
-		if (kept[n].kind != MOUNT_HIDE && path_inside(target, kept[n].target))
-			return &kept[n];
-	}
-	return NULL;
+	uint32_t i = path_index_holder(&k->shown, target);
+
+	return i == PATH_INDEX_NONE ? NULL : &k->row[i];
 }
 
 /* Do the rows before this one already give everything in it? */
 static bool
-covered(const struct view_row *kept, size_t n, const struct view_row *row)
+covered(const struct kept *k, const struct view_row *row)
 {
-	const struct view_row *up = holder(kept, n, row->target);
+	const struct view_row *up = holder(k, row->target);
 	bool same = up != NULL && strcmp(up->target, row->target) == 0;
 
 	if (up == NULL)
@@ -346,54 +353,52 @@ covered(const struct view_row *kept, size_t n, const struct view_row *row)
 	return false;
 }
 
+/* Is this hidden path in the view, and not in a path that is hidden before? */
 static bool
-hidden_before(const struct view_row *kept, size_t n, const char *target)
+hides(const struct kept *k, const char *target)
 {
-	size_t i;
+	const struct view_row *up = holder(k, target);
 
-	for (i = 0; i < n; i++)
-		if (kept[i].kind == MOUNT_HIDE && path_inside(target, kept[i].target))
-			return true;
-	return false;
+	return up != NULL && path_index_holder(&k->hidden, target) == PATH_INDEX_NONE &&
+	       (up->kind == MOUNT_TREE || strcmp(up->target, target) == 0);
 }
 
 /*
- * Keeps the rows that have an effect, in order.  A hide of a path outside the
- * view is dropped; a tree granted at /etc replaces the synthetic one.
+ * A directory and a real row of the same path: keep one. The same for /etc, where a
+ * granted tree replaces the synthetic one.
  */
-static size_t
+static int
+keep(struct lower *l, struct kept *k, const struct view_row *row)
+{
+	struct path_index *x = row->kind == MOUNT_HIDE ? &k->hidden : &k->shown;
+	struct view_row *last = k->n > 0 ? &k->row[k->n - 1] : NULL;
+	bool same = last != NULL && strcmp(last->target, row->target) == 0;
+
+	if (same && row->kind != MOUNT_HIDE)
+		k->n--;
+	if (!same || last->kind != MOUNT_TREE || row->kind != MOUNT_ETC)
+		k->row[k->n] = *row;
+	return path_index_set(l->arena, x, row->target, (uint32_t)k->n++);
+}
+
+/* Keeps the rows that have an effect, in order: hiding what is not shown has none. */
+static int
 rows_settle(struct lower *l)
 {
-	struct view_row *v = l->view, *last;
-	size_t i, n = 0;
+	struct kept k = {.row = l->view};
+	size_t i;
 
-	qsort(v, l->view_n, sizeof(*v), row_compare);
+	qsort(l->view, l->view_n, sizeof(l->view[0]), row_compare);
 	for (i = 0; i < l->view_n; i++) {
-		if (v[i].kind == MOUNT_HIDE) {
-			const struct view_row *up = holder(v, n, v[i].target);
+		const struct view_row row = l->view[i];
 
-			if (up == NULL || hidden_before(v, n, v[i].target) ||
-			    (up->kind != MOUNT_TREE &&
-				strcmp(up->target, v[i].target) != 0))
-				continue;
-		} else if (covered(v, n, &v[i]))
-			continue;
-		last = n > 0 ? &v[n - 1] : NULL;
-		/*
-		 * a DIR row and a real one for the same path: keep one; the
-		 * same for /etc
-		 */
-		if (last != NULL && v[i].kind != MOUNT_HIDE &&
-		    strcmp(last->target, v[i].target) == 0)
-			n--;
-		if (last != NULL && last->kind == MOUNT_TREE && v[i].kind == MOUNT_ETC &&
-		    strcmp(last->target, v[i].target) == 0)
-			v[n] = *last;
-		else
-			v[n] = v[i];
-		n++;
+		if ((row.kind == MOUNT_HIDE ? hides(&k, row.target)
+					    : !covered(&k, &row)) &&
+		    keep(l, &k, &row) < 0)
+			return -ENOMEM;
 	}
-	return n;
+	l->view_n = k.n;
+	return 0;
 }
 
 int
@@ -404,9 +409,8 @@ view_seal(struct lower *l, struct sealed_range *ret)
 	size_t i;
 	int r;
 
-	if ((r = put_parents(l)) < 0)
+	if ((r = put_parents(l)) < 0 || (r = rows_settle(l)) < 0)
 		return r;
-	l->view_n = rows_settle(l);
 	if (l->view_n > SEALED_MOUNTS_MAX) {
 		diag_error(l->diag, l->server->at,
 		    "the server needs %zu mounts, more than %d: grant a directory "
