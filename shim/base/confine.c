@@ -16,6 +16,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -39,6 +40,7 @@
 #endif
 
 #define CONFINE_CALLS_MAX 320
+#define STACK_DROPPED     ((size_t)256 << 10) /* deeper than any start */
 /*
  * A leaf tests one or two calls with at most five instructions, and each branch
  * adds two; no list has more leaves than calls.
@@ -92,9 +94,25 @@ drop_segment(struct dl_phdr_info *program, size_t len, void *arg)
 	return 1; /* the first object is the program itself */
 }
 
+/*
+ * What deeper calls have left below this frame.  The page after it is kept: this call
+ * uses it.  Nothing else is mapped there: the kernel keeps 128 MB below the first thread's
+ * stack free.
+ */
+static void
+drop_stack(void)
+{
+	uintptr_t end = ((uintptr_t)__builtin_frame_address(0) & ~(uintptr_t)4095) - 4096;
+
+	/* the stack may have fewer pages: the others are not mapped */
+	(void)madvise((void *)(end - STACK_DROPPED), STACK_DROPPED, MADV_DONTNEED);
+}
+
 void
 confine_drop_start(void)
 {
+	drop_stack();
+	(void)malloc_trim(0);                      /* 0: there was nothing to give back */
 	(void)dl_iterate_phdr(drop_segment, NULL); /* pages that remain only use memory */
 }
 

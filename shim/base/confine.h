@@ -35,9 +35,10 @@ int confine_core(void);
 int confine_syscalls(const uint16_t *nr, size_t nr_n);
 
 /*
- * Drops the pages of the program's own file that were used only at start.  Each
- * is read again when it is needed, usually from the page cache.  They were a
- * third of the memory of a serving process.
+ * Drops what was used only at start: pages of the program's own file, each of which
+ * is read again when it is needed, usually from the page cache (they were a third of
+ * the memory of a serving process), free memory, and the stack below the caller.  Only the first
+ * thread may call it.
  */
 void confine_drop_start(void);
 

@@ -20,16 +20,17 @@ loop_now(void)
 void
 loop_init(struct loop *loop)
 {
-	memset(loop, 0, sizeof(*loop));
-	for (int i = 0; i < LOOP_WATCHES; i++)
-		loop->poll[i].fd = -1;
+	/* Only what is read before it is written: unused slots cost no memory. */
+	memset(loop->timer, 0, sizeof(loop->timer));
+	loop->watch_n = 0;
+	loop->stopping = false;
 }
 
 int
 loop_add(struct loop *loop, int fd, short events, loop_fd_fn *fn, void *arg)
 {
 	for (int i = 0; i < LOOP_WATCHES; i++) {
-		if (loop->watch[i].fn != NULL)
+		if (i < loop->watch_n && loop->watch[i].fn != NULL)
 			continue;
 		loop->watch[i] = (struct loop_watch){fn, arg, fd};
 		loop->poll[i].revents = 0;

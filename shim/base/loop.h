@@ -34,11 +34,11 @@ struct loop_timer {
 };
 
 struct loop {
+	int watch_n; /* slots that are set; those after them were never written */
+	bool stopping;
+	struct loop_timer timer[LOOP_TIMERS];
 	struct pollfd poll[LOOP_WATCHES];
 	struct loop_watch watch[LOOP_WATCHES];
-	struct loop_timer timer[LOOP_TIMERS];
-	int watch_n; /* slots ever used */
-	bool stopping;
 };
 
 void loop_init(struct loop *);

@@ -305,6 +305,35 @@ loop_hears_what_is_armed(void **state)
 	(void)state;
 }
 
+/* A loop in memory that was used before, and slots that it never writes. */
+static void
+loop_needs_no_clear_memory(void **state)
+{
+	static uint8_t used[sizeof(struct loop)];
+	struct loop *loop = (void *)used;
+	struct pair p = {0};
+	int fds[2];
+
+	memset(used, 0xa5, sizeof(used));
+	assert_int_equal(pipe(fds), 0);
+	loop_init(loop);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(loop_add(loop, fds[0], POLLIN, on_second, &p), i);
+	loop_remove(loop, 1);
+	assert_int_equal(write(fds[1], "a", 1), 1);
+	assert_int_equal(loop_once(loop, 0), 0);
+	assert_int_equal(p.heard, 20);
+	assert_int_equal(loop_add(loop, fds[0], 0, on_second, &p), 1);
+	for (size_t at = sizeof(used) - 4096; at < sizeof(used); at++)
+		assert_int_equal(used[at], 0xa5);
+	for (int i = 3; i < LOOP_WATCHES; i++)
+		assert_int_equal(loop_add(loop, fds[0], 0, on_second, &p), i);
+	assert_int_equal(loop_add(loop, fds[0], 0, on_second, &p), -ENOSPC);
+	close(fds[0]);
+	close(fds[1]);
+	(void)state;
+}
+
 static void
 quotes_foreign_bytes(void **state)
 {
@@ -405,6 +434,62 @@ paths_refused(void)
 	if (open("/usr", O_RDONLY | O_DIRECTORY) < 0)
 		return 8;
 	return open("/etc/passwd", O_RDONLY) < 0 && errno == EACCES ? 0 : 6;
+}
+
+/* Touches this much stack; returns an address in the middle of it. */
+static __attribute__((noinline)) uintptr_t
+fill_stack(void)
+{
+	volatile char deep[64 << 10];
+
+	for (size_t i = 0; i < sizeof(deep); i += 512)
+		deep[i] = 1;
+	return (uintptr_t)&deep[sizeof(deep) / 2];
+}
+
+static bool
+in_memory(uintptr_t at)
+{
+	unsigned char there = 0;
+
+	return mincore((void *)(at & ~(uintptr_t)4095), 4096, &there) == 0 &&
+	       (there & 1) != 0;
+}
+
+#define BLOCKS 64
+
+/* In a child: what a start has used is given back. */
+static int
+start_dropped(void)
+{
+	uintptr_t stack = fill_stack(), heap;
+	char *block[BLOCKS];
+
+	for (size_t i = 0; i < BLOCKS; i++) {
+		block[i] = malloc(8192);
+		memset(block[i], 1, 8192);
+	}
+	heap = (uintptr_t)block[BLOCKS / 2];
+	for (size_t i = 0; i < BLOCKS - 1; i++) /* the last one keeps them in the heap */
+		free(block[i]);
+	if (!in_memory(stack) || !in_memory(heap))
+		return 1;
+	confine_drop_start();
+	if (in_memory(stack))
+		return 2;
+#ifndef __SANITIZE_ADDRESS__ /* it has a heap of its own */
+	if (in_memory(heap))
+		return 3;
+#endif
+	free(block[BLOCKS - 1]);
+	return 0;
+}
+
+static void
+drops_what_a_start_used(void **state)
+{
+	assert_int_equal(in_child(start_dropped), 0);
+	(void)state;
 }
 
 static void
@@ -600,11 +685,13 @@ main(void)
 	    cmocka_unit_test(closes_other_descriptors),
 	    cmocka_unit_test(loop_serves),
 	    cmocka_unit_test(loop_hears_what_is_armed),
+	    cmocka_unit_test(loop_needs_no_clear_memory),
 	    cmocka_unit_test(quotes_foreign_bytes),
 	    cmocka_unit_test(reads_and_writes_hex),
 	    cmocka_unit_test(sorts),
 	    cmocka_unit_test(sorts_in_n_log_n),
 	    cmocka_unit_test(says_how_a_process_ended),
+	    cmocka_unit_test(drops_what_a_start_used),
 	    cmocka_unit_test(confines),
 	    cmocka_unit_test(confines_by_number),
 	};
