@@ -84,7 +84,7 @@ names_find(struct trusted *t, const char *path, bool resolved, struct names *ret
 {
 	const char *found[PATHS_MAX] = {NULL};
 	struct names names = {.arena = t->arena, .path = found};
-	static struct path_resolved r; /* large */
+	struct path_resolved r;
 	int e;
 
 	if (path_is_normal(path))

@@ -356,19 +356,28 @@ int
 path_resolve(const char *path, unsigned flags, path_link_fn *fn, void *arg,
     struct path_resolved *ret)
 {
-	struct walk w = {.r = ret, .flags = flags, .fn = fn, .arg = arg};
+	struct walk w;
 	int r;
 
-	memset(ret, 0, sizeof(*ret));
 	ret->fd = -1;
+	ret->missing = 0;
+	ret->real[0] = ret->link[0] = ret->target[0] = '\0'; /* not all 12 KB */
 	if (at_once(path, flags, ret))
 		return 0;
+	w.r = ret;
+	w.flags = flags;
+	w.fn = fn;
+	w.arg = arg;
+	w.len = w.trusted = 0;
+	w.links = 0;
+	w.refused = w.want_dir = false;
+	w.rest[0] = '\0';
 	r = begin(&w, path);
 	if (r == 0)
 		r = walk_all(&w);
 	if (w.refused) {
 		if (r == 0)
-			memcpy(ret->target, ret->real, sizeof(ret->target));
+			memcpy(ret->target, ret->real, strlen(ret->real) + 1);
 		r = -ELOOP;
 	}
 	if (r != 0)

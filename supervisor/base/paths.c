@@ -128,7 +128,7 @@ find(enum place i)
 	r = path_resolve(out, PATH_MISSING_OK, NULL, NULL, &p);
 	fd_close(&p.fd);
 	if (r == 0) {
-		memcpy(found.path[i], p.real, sizeof(p.real));
+		memcpy(found.path[i], p.real, strlen(p.real) + 1);
 		return;
 	}
 	if (found.why[0] == '\0')
