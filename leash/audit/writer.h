@@ -166,10 +166,10 @@ enum report_role { REPORT_SUPERVISOR = 1, REPORT_LEASH = 2, REPORT_AUDITOR = 3 }
 const char *report_role_name(enum report_role);
 
 struct event {
-	uint8_t memory[REPORT_EVENT_MAX];
 	struct wire_out out; /* begins after the head, which report_send writes */
 	enum event_kind kind;
-	uint32_t cut_n; /* fields left out or cut */
+	uint32_t cut_n;                   /* fields left out or cut */
+	uint8_t memory[REPORT_EVENT_MAX]; /* last: a short event writes one page */
 };
 
 void event_begin(struct event *, enum event_kind);

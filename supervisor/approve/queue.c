@@ -20,14 +20,15 @@ struct queue {
 	uint64_t wait_ns;
 	int timer;     /* for the request that ends first, or -1 */
 	uint32_t last; /* last number used */
-	struct question question[QUESTIONS_MAX]; /* number 0: free */
-	uint8_t agreed[QUESTION_REMEMBERED][QUESTION_DIGEST_LEN];
 	size_t agreed_n;
-	struct refusals refused;
 	queue_seen_fn *seen;
 	void *seen_arg;
 	queue_factor_fn *factor; /* NULL: no factor is ever given */
 	void *factor_arg;
+	/* large, and not written before the first question */
+	struct question question[QUESTIONS_MAX]; /* number 0: free */
+	uint8_t agreed[QUESTION_REMEMBERED][QUESTION_DIGEST_LEN];
+	struct refusals refused;
 };
 
 const char *

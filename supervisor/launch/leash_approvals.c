@@ -48,7 +48,6 @@ struct control {
 	struct control_order o;
 	struct program *program[LEASH_QUESTIONS_MAX]; /* NULL: never needed */
 	struct buf detail;
-	struct event event;
 };
 
 static void withdraw(struct program *);
@@ -103,7 +102,8 @@ record_answer_of(struct program *p, enum question_answer answer, uint64_t *ret_n
 {
 	struct control *c = p->control;
 	bool agreed = answer == ANSWER_ONCE || answer == ANSWER_SESSION;
-	struct event *e = &c->event;
+	static struct event event; /* large, and not needed before someone is asked */
+	struct event *e = &event;
 
 	if (c->o.report == NULL)
 		return 0;

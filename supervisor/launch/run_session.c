@@ -45,9 +45,8 @@
 #define ENDS_TEXT_MAX        6144 /* failed_start_put writes at most 5 KB */
 #define LAST_NEWS_MS         1000 /* for the leash to say how a server ended */
 
+/* The large members are last, and in this order: most are never written. */
 struct run {
-	struct loop loop;
-	struct opened o;
 	struct session *session;
 	struct control *control;
 	struct child_news last; /* the leash's last message, if received early */
@@ -60,15 +59,17 @@ struct run {
 	bool down; /* the server is lost to the session, which goes on */
 	struct restart restart;
 	bool failed_start, ended_first; /* the server, before kennel ended it */
-	char lost[CAUSE_MAX];           /* how the cell's PID 1 ended, if by itself */
+	size_t left;                    /* bytes left for the agent at the last check */
+	int status;
+	struct opened_end end; /* end.why: the first cause of the session's end */
+	struct loop loop;
+	struct opened o;
+	char lost[CAUSE_MAX];      /* how the cell's PID 1 ended, if by itself */
+	char cause[ENDS_TEXT_MAX]; /* why the leash itself ended the server */
 	char last_lines[LEASH_LAST_MAX + 1]; /* the end of its standard error */
 	struct {
 		char program[PATH_MAX], target[280], grant[512];
-	} refused;   /* the last of each */
-	size_t left; /* bytes left for the agent at the last check */
-	int status;
-	char cause[ENDS_TEXT_MAX]; /* why the leash itself ended the server */
-	struct opened_end end;     /* end.why: the first cause of the session's end */
+	} refused; /* the last of each */
 };
 
 static void watch_report(struct run *);
@@ -545,14 +546,12 @@ int
 run_session(const struct run_order *order)
 {
 	static char why[LEASH_TEXT_MAX];
-	static struct run u = {.signals = -1,
-	    .report_slot = -1,
-	    .channel_slot = -1,
-	    .end_timer = -1,
-	    .status = EXIT_FAILED};
+	static struct run u; /* without an initializer: each page that stays 0 is free */
 	int status, r;
 
 	loop_init(&u.loop);
+	u.signals = u.report_slot = u.channel_slot = u.end_timer = -1;
+	u.status = EXIT_FAILED;
 	/* blocked from here on: a signal during the start takes effect after it */
 	if (open_signals(&u.signals) < 0)
 		die("unable to set up signals");

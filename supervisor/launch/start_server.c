@@ -57,16 +57,15 @@ draw_session(char out[17])
 static int
 make_places(struct opened *o, char *why)
 {
-	static char audit[4096], run[4096], recorder[4200];
+	static char recorder[PATH_MAX + 64]; /* the other paths are valid until the end */
+	const char *audit = paths_audit_dir(), *run = paths_run_dir();
 	const char *log = paths_log_dir();
 	int r;
 
-	if (paths_audit_dir() == NULL || paths_run_dir() == NULL || log == NULL) {
+	if (audit == NULL || run == NULL || log == NULL) {
 		(void)snprintf(why, LEASH_TEXT_MAX, "%.4000s", paths_why());
 		return -ENOENT;
 	}
-	(void)snprintf(audit, sizeof(audit), "%s", paths_audit_dir());
-	(void)snprintf(run, sizeof(run), "%s", paths_run_dir());
 	(void)snprintf(
 	    recorder, sizeof(recorder), "%s", paths_libexec("kennel-recorder"));
 	o->place = (struct audit_place){audit, run, recorder};
@@ -164,7 +163,7 @@ trace_at(const struct opened *o)
 static int
 record_policy(struct opened *o, pid_t caller)
 {
-	static struct event e;
+	struct event e; /* not static: the stack of a start is given back */
 	bool kept = policy_found_keep(&o->found, o->place.log_dir);
 
 	event_begin(&e, EVENT_POLICY);
