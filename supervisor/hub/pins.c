@@ -17,7 +17,7 @@
 #include "supervisor/hub/hub.h"
 
 #define NAMES_MAX   8192 /* names stored per session */
-#define BUCKETS     1024 /* a power of two */
+#define BUCKETS     256  /* a power of two; servers have few names */
 #define NO_ROW      SEALED_NONE
 #define ALL_CLASSES 0xffffffffu
 

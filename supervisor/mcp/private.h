@@ -115,12 +115,10 @@ struct session {
 	struct calls asked;  /* by the agent */
 	struct calls asking; /* by the server */
 	struct cuts cuts;
-	struct done done[SESSION_DONE];
 	uint64_t made, refused; /* session_count */
 	int done_n;
 	struct buf text;
 	struct batch batch;
-	struct event event;
 	struct drops drops[2];    /* the agent's, the server's */
 	enum mcp_version version; /* negotiated, 0: not yet or modern */
 	uint64_t call_ns, start_ns, idle_ns, ask_ns;
@@ -134,10 +132,9 @@ struct session {
 	struct approval *approvals;
 	size_t held_bytes;
 	int held_timer, wait_timer; /* for progress; for the end of the wait */
-	char rule[512];      /* the line that decides about the current call, or "" */
-	const char *because; /* its text */
-	enum sealed_factor factor; /* likewise */
-	uint32_t programs;         /* the server's execs that wait for approval */
+	const char *because;        /* `rule`'s text */
+	enum sealed_factor factor;  /* likewise */
+	uint32_t programs;          /* the server's execs that wait for approval */
 	struct pings pings;
 	struct replay replay;
 	struct health {
@@ -148,17 +145,21 @@ struct session {
 	} health;
 	bool asks_programs;  /* the policy has programs that need approval */
 	bool judges_methods; /* the policy has `method` lines */
-	struct refusal refusal[REFUSALS_KEPT];
-	uint32_t refusal_n; /* number of all; the last ones are kept */
-	struct named named;
-	struct buf insert; /* insertions for the current line */
-	bool leaving;      /* the agent closed while there was no room */
-	const char *cause; /* of the server's end, if known early; borrowed */
+	uint32_t refusal_n;  /* number of all; the last ones are kept */
+	struct buf insert;   /* insertions for the current line */
+	bool leaving;        /* the agent closed while there was no room */
+	const char *cause;   /* of the server's end, if known early; borrowed */
 	bool ended, agent_eof, server_eof;
 	bool hung; /* server_eof, because it did not answer */
 	int error; /* ours: out of memory */
-	char name[MCP_NAME_MAX];
+	/* Large, those that each message uses first: what is never written costs nothing. */
+	char rule[512]; /* the line that decides about the current call, or "" */
 	char method[MCP_METHOD_MAX];
+	struct done done[SESSION_DONE];
+	struct event event;
+	char name[MCP_NAME_MAX];
+	struct named named;
+	struct refusal refusal[REFUSALS_KEPT];
 };
 
 enum verdict { PASS, DROP, HOLD /* of a gate: needs approval */ };

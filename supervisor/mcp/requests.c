@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUCKETS 4096 /* a power of two */
+#define BUCKETS 2048 /* a power of two */
 
 struct id_text { /* an id in its form for comparison */
 	const char *at;
@@ -24,20 +24,21 @@ struct id_text { /* an id in its form for comparison */
 int
 calls_init(struct calls *c)
 {
+	size_t rows = (MCP_CALLS_MAX + 1) * sizeof(*c->call);
+
 	memset(c, 0, sizeof(*c));
-	c->call = calloc(MCP_CALLS_MAX + 1, sizeof(*c->call));
-	c->bucket = calloc(BUCKETS, sizeof(*c->bucket));
-	if (c->call != NULL && c->bucket != NULL)
-		return 0;
-	calls_free(c);
-	return -ENOMEM;
+	/* One block, so large that it is mapped: of both, only what is used costs memory. */
+	c->call = calloc(1, rows + BUCKETS * sizeof(*c->bucket));
+	if (c->call == NULL)
+		return -ENOMEM;
+	c->bucket = (uint16_t *)(c->call + MCP_CALLS_MAX + 1);
+	return 0;
 }
 
 void
 calls_free(struct calls *c)
 {
 	free(c->call);
-	free(c->bucket);
 	c->call = NULL;
 	c->bucket = NULL;
 }

@@ -45,7 +45,7 @@ struct call {
 
 struct calls {
 	struct call *call; /* MCP_CALLS_MAX + 1 rows; row 0 is unused */
-	uint16_t *bucket;
+	uint16_t *bucket;  /* after them, in the same block */
 	uint16_t used, free;
 	uint16_t first, last; /* by deadline */
 	uint32_t open;        /* OPEN */
