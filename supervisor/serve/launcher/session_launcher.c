@@ -13,6 +13,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -346,6 +347,8 @@ start(struct launcher *l, struct startable *k, bool one_call,
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return -1;
+	/* A session fills the free memory that it inherits, and clears it for its tables. */
+	(void)malloc_trim(0); /* 0: there was none */
 	pid = fork();
 	if (pid == 0)
 		be_session(l, k, one_call, approved, pair[1]);
