@@ -39,6 +39,8 @@ struct maker {
 	uint32_t *seen; /* hash table of pattern index + 1, to skip duplicates */
 	size_t seen_cap;
 	size_t patterns; /* from the first pass */
+	uint8_t class
+	    [256]; /* FIT_BROKEN, FIT_PAIRS: bytes that such a pattern may have */
 };
 
 int
@@ -71,12 +73,21 @@ scrub_free(struct scrub *s)
 
 /* ---- one pattern ----------------------------------------------------------------- */
 
+/* Eight bytes at a time: a byte at a time took a tenth of the whole build. */
 static uint64_t
 hash_of(const uint8_t *data, size_t len, bool fold)
 {
-	uint64_t h = hash64(HASH64_START + len * 2 + fold, data, len);
+	uint64_t h = HASH64_START + len * 2 + fold, word;
+	size_t n;
 
-	return h ^ h >> 29;
+	for (; len > 0; data += n, len -= n) {
+		n = size_min(len, sizeof(word));
+		word = 0;
+		memcpy(&word, data, n);
+		h = hash64_add(h, word);
+		h ^= h >> 29;
+	}
+	return h;
 }
 
 /* Is it a duplicate?  *ret_slot is the slot for it. */
@@ -96,21 +107,26 @@ is_known(
 	return false;
 }
 
-static uint8_t
-fits_of(const uint8_t *data, size_t len, bool fold)
+static void
+class_init(struct maker *m)
 {
-	size_t base64s = 0, digits = 0, i;
-
-	for (i = 0; i < len; i++) {
-		base64s += decode_is_base64(data[i]);
-		digits += isxdigit(data[i]) != 0;
-	}
-	return (uint8_t)(FIT_ALL | (base64s == len ? FIT_BROKEN : 0) |
-			 (fold && digits == len && len >= 16 ? FIT_PAIRS : 0));
+	for (int c = 0; c < 256; c++)
+		m->class[c] = (uint8_t)((decode_is_base64((uint8_t)c) ? FIT_BROKEN : 0) |
+					(isxdigit(c) != 0 ? FIT_PAIRS : 0));
 }
 
-/* data[len] must stay valid. */
-static void
+static uint8_t
+fits_of(const struct maker *m, const uint8_t *data, size_t len, bool fold)
+{
+	uint8_t all = fold && len >= 16 ? FIT_BROKEN | FIT_PAIRS : FIT_BROKEN;
+
+	for (size_t i = 0; i < len; i++)
+		all &= m->class[data[i]];
+	return FIT_ALL | all;
+}
+
+/* data[len] must stay valid.  False: it is a duplicate, and not needed. */
+static bool
 add_pattern(struct maker *m, const uint8_t *data, size_t len, bool fold)
 {
 	struct scrub *s = m->scrub;
@@ -118,26 +134,27 @@ add_pattern(struct maker *m, const uint8_t *data, size_t len, bool fold)
 
 	if (m->at == NULL) {
 		m->patterns++;
-		return;
+		return true;
 	}
 	if (is_known(m, data, len, fold, &slot))
-		return;
+		return false;
 	s->pattern[s->pattern_n++] = (struct pattern){.data = data,
 	    .len = (uint32_t)len,
 	    .value = m->value,
 	    .fold = fold,
-	    .fits = fits_of(data, len, fold)};
+	    .fits = fits_of(m, data, len, fold)};
 	m->seen[slot] = (uint32_t)s->pattern_n;
+	return true;
 }
 
-/* Adds the encoding of len bytes just written at at + used. */
+/* Adds the encoding of len bytes just written at at + used. The next one replaces a
+ * duplicate: the first write to a locked page costs 10 µs. */
 static void
 add_encoding(struct maker *m, size_t len, bool fold)
 {
-	if (len < SCRUB_FORM_MIN)
-		return;
-	add_pattern(m, m->at == NULL ? NULL : m->at + m->used, len, fold);
-	m->used += len;
+	if (len >= SCRUB_FORM_MIN &&
+	    add_pattern(m, m->at == NULL ? NULL : m->at + m->used, len, fold))
+		m->used += len;
 }
 
 static void
@@ -154,14 +171,39 @@ struct alphabet {
 	unsigned int bits;    /* bits per character */
 	unsigned int offsets; /* number of different alignments */
 	bool fold;
+	unsigned int shared; /* of an encoding in these first characters alone the
+			      * alphabet before has made the pattern; 0: none */
 };
 
 static const struct alphabet base64 = {
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", 6, 3, false};
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", 6, 3, false, 0};
 static const struct alphabet base64url = {
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", 6, 3, false};
-static const struct alphabet base32 = {"abcdefghijklmnopqrstuvwxyz234567", 5, 5, true};
-static const struct alphabet base16 = {"0123456789abcdef", 4, 1, true};
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", 6, 3, false, 62};
+static const struct alphabet base32 = {"abcdefghijklmnopqrstuvwxyz234567", 5, 5, true, 0};
+static const struct alphabet base16 = {"0123456789abcdef", 4, 1, true, 0};
+
+/* Writes n characters to `to`, the first of which begins `skip` bits into v[0]. Returns the
+ * highest of their numbers. */
+static unsigned int
+put_bits(const struct alphabet *a, const uint8_t *v, size_t skip, uint8_t *to, size_t n)
+{
+	unsigned int bits = v[0], left = 8 - (unsigned int)skip,
+		     mask = (1u << a->bits) - 1;
+	unsigned int c, highest = 0;
+
+	v++;
+	for (size_t i = 0; i < n; i++) {
+		if (left < a->bits) {
+			bits = bits << 8 | *v++;
+			left += 8;
+		}
+		left -= a->bits;
+		c = bits >> left & mask;
+		highest = c > highest ? c : highest;
+		to[i] = (uint8_t)a->chars[c];
+	}
+	return highest;
+}
 
 /* Adds the characters whose bits all come from the value if off other bytes precede
  * it. v may be NULL in the counting pass. */
@@ -170,17 +212,11 @@ add_bits(
     struct maker *m, const struct alphabet *a, const uint8_t *v, size_t n, size_t off)
 {
 	size_t first = (8 * off + a->bits - 1) / a->bits, end = 8 * (off + n) / a->bits;
-	size_t i, k, bit;
 
-	for (i = first; i < end && m->at != NULL; i++) {
-		unsigned int c = 0;
-
-		for (k = 0; k < a->bits; k++) {
-			bit = i * a->bits + k - 8 * off;
-			c = c << 1 | (v[bit / 8] >> (7 - bit % 8) & 1u);
-		}
-		put(m, i - first, (uint8_t)a->chars[c]);
-	}
+	if (m->at != NULL && end > first &&
+	    put_bits(a, v, first * a->bits - 8 * off, m->at + m->used, end - first) <
+		a->shared)
+		return;
 	add_encoding(m, end - first, a->fold);
 }
 
@@ -254,7 +290,7 @@ add_wide(struct maker *m, const uint8_t *v, size_t n, bool big)
 		return;
 	wide = m->at == NULL ? NULL : m->at + m->used + skip;
 	m->used += len + skip;
-	add_pattern(m, wide, len, false);
+	(void)add_pattern(m, wide, len, false); /* the next ones are made of its bytes */
 	add_alphabet(m, &base64, wide, len);
 	add_alphabet(m, &base64url, wide, len);
 }
@@ -319,7 +355,7 @@ add_plus(struct maker *m, const uint8_t *v, size_t n)
 static void
 add_encodings(struct maker *m, const uint8_t *v, size_t n)
 {
-	add_pattern(m, v, n, false);
+	(void)add_pattern(m, v, n, false); /* a duplicate of another value's */
 	add_alphabet(m, &base16, v, n);
 	add_alphabet(m, &base64, v, n);
 	add_alphabet(m, &base64url, v, n);
@@ -349,26 +385,7 @@ add_all(struct maker *m)
 
 /* ---- all patterns ---------------------------------------------------------------- */
 
-static void
-z_of(const uint8_t *data, size_t len, uint32_t *z)
-{
-	size_t i, left = 0, right = 0, m;
-
-	z[0] = (uint32_t)len;
-	for (i = 1; i < len; i++) {
-		m = 0;
-		if (i < right)
-			m = z[i - left] < right - i ? z[i - left] : right - i;
-		while (i + m < len && data[m] == data[i + m])
-			m++;
-		z[i] = (uint32_t)m;
-		if (i + m > right) {
-			left = i;
-			right = i + m;
-		}
-	}
-}
-
+/* Room for the Z arrays: each is made when it is first needed (pattern_match.c). */
 static int
 add_z(struct scrub *s)
 {
@@ -376,16 +393,11 @@ add_z(struct scrub *s)
 
 	for (i = 0; i < s->pattern_n; i++)
 		all += s->pattern[i].len;
-	s->z = reallocarray(NULL, all, sizeof(*s->z));
+	s->z = calloc(all, sizeof(*s->z));
 	if (s->z == NULL)
 		return -ENOMEM;
-	for (i = all = 0; i < s->pattern_n; i++) {
-		struct pattern *p = &s->pattern[i];
-
-		z_of(p->data, p->len, s->z + all);
-		p->z = s->z + all;
-		all += p->len;
-	}
+	for (i = all = 0; i < s->pattern_n; all += s->pattern[i++].len)
+		s->pattern[i].z = s->z + all;
 	return 0;
 }
 
@@ -398,6 +410,7 @@ encodings_build(struct scrub *s)
 
 	if (s->value_n == 0)
 		return 0;
+	class_init(&m);
 	add_all(&m);
 	if (m.patterns > SCRUB_PATTERNS_MAX)
 		return -ENOSPC;

@@ -73,18 +73,17 @@ struct pattern {
 	/* Z array: z[k] is the length of the common prefix of data[k..] and data[0..].
 	 * With it no byte of the text is compared twice, even if the pattern repeats
 	 * itself. */
-	const uint32_t *z;
+	uint32_t *z; /* z[0] == 0: not made yet */
 	/* The last comparison: text[start..start+lcp) matched. */
 	uint64_t scan;
 	size_t start, lcp;
 };
 
-/* A run (q-gram) of a pattern, found by its hash. */
+/* A run (q-gram) of a pattern, found by its hash.  Each pattern has 1 << gram_shift rows,
+ * one for each offset of a run that may be looked up. */
 struct gram {
-	uint32_t tag; /* bits of the hash; the bytes themselves are not copied */
-	uint32_t pattern;
-	uint32_t offset; /* in the pattern */
-	int32_t next;
+	uint32_t tag;  /* bits of the hash; the bytes themselves are not copied */
+	uint32_t next; /* row + 1; 0: none */
 };
 
 #define PREFIX_BITS 13 /* for the hash of each pattern's first four bytes */
@@ -92,11 +91,11 @@ struct gram {
 struct filter {
 	struct net net;
 	unsigned int chain_shift;
-	int32_t *chain;
+	uint32_t *chain;    /* row of the first gram + 1; 0: none */
 	int32_t first[256]; /* patterns by first byte, case folded */
 	uint64_t prefix[(1u << PREFIX_BITS) / 64];
 	struct gram *gram;
-	size_t gram_n;
+	unsigned int gram_shift;
 	size_t len_min, len_max;
 	size_t hex_min, broken_min; /* of the patterns that fit there */
 	uint64_t scan;              /* number of the current scan */
