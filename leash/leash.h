@@ -106,8 +106,9 @@ enum leash_message {
 	LEASH_ENDS = 21,
 	/* For the process that talks to the agent: str name ("": the network as a
 	 * whole), u32 port (0: a name was looked up), str rule, because, instead,
-	 * reason, and the line that would grant it or "".  Some are dropped if there
-	 * are many. */
+	 * reason, and the line that would grant it or "", u32 1: the host has only
+	 * addresses that the grant does not include.  Some are dropped if there are
+	 * many. */
 	LEASH_UNREACHED = 23,
 	/* A connection waits for a person: u32 number (from LEASH_NET_FIRST, never
 	 * again), u32 milliseconds until silence is a no, u32 enum sealed_factor, bytes (LEASH_DIGEST_LEN)

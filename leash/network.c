@@ -30,6 +30,13 @@ event_of(struct leash *l, struct event *e, const char *verdict)
 
 /* ---- refusals ------------------------------------------------------------------ */
 
+/* The host has only addresses that the grant does not include. */
+static bool
+is_address(const struct egress_report *e)
+{
+	return e->why == EGRESS_DIAL && e->dial >= DIAL_PUBLIC && e->dial <= DIAL_NEAR;
+}
+
 static void
 tell(struct leash *l, const struct egress_report *e, const char *reason)
 {
@@ -41,7 +48,8 @@ tell(struct leash *l, const struct egress_report *e, const char *reason)
 	    .because = "",
 	    .instead = "",
 	    .hint = "",
-	    .reason = reason};
+	    .reason = reason,
+	    .address = is_address(e)};
 	char at[300], hint[NET_HINT_MAX];
 
 	/* only if no line matches: a refusal by a line names that line */
@@ -126,8 +134,7 @@ static bool
 is_denial(const struct egress_report *e)
 {
 	if (e->why == EGRESS_DIAL)
-		return (e->dial >= DIAL_PUBLIC && e->dial <= DIAL_NEAR) ||
-		       e->dial == DIAL_POLICY;
+		return is_address(e) || e->dial == DIAL_POLICY;
 	return e->why != EGRESS_OK && e->why != EGRESS_LIMIT;
 }
 

@@ -141,6 +141,7 @@ struct dispatch_unreached {
 	uint32_t port; /* 0: unknown */
 	const char *rule, *because, *instead, *reason;
 	const char *hint; /* the line that would grant it */
+	bool address;     /* its addresses are not those that the grant includes */
 };
 void dispatch_unreached(struct leash *, const struct dispatch_unreached *);
 /* A supervisor that does not read is not waited for: -EAGAIN; -EPIPE: it is gone. */

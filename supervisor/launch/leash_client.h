@@ -109,6 +109,7 @@ struct child_unreached {  /* LEASH_UNREACHED */
 	const char *name; /* "": the network as a whole */
 	uint32_t port;    /* 0: a name lookup */
 	const char *rule, *because, *instead, *reason, *hint;
+	bool address; /* the host has only addresses that the grant does not include */
 };
 
 struct child_judged { /* LEASH_JUDGED */
