@@ -354,6 +354,7 @@ REMOTE = \
 	leash/remote/answers.o \
 	leash/remote/challenge.o \
 	leash/remote/exchange.o \
+	leash/remote/fetch.o \
 	leash/remote/http.o \
 	leash/remote/login.o \
 	leash/remote/main.o \

@@ -33,6 +33,7 @@ struct http_call {
 	void *arg;
 	char why[CURL_ERROR_SIZE];
 	bool refused;     /* head or body aborted it */
+	bool answered;    /* TLS of the host has come */
 	bool asked_again; /* for a body that it has had */
 };
 
@@ -137,6 +138,17 @@ on_read(char *to, size_t size, size_t n, void *arg)
 	return len;
 }
 
+/* libcurl has one code for a host that resets the connection and one that has no TLS. */
+static int
+on_trace(CURL *easy, curl_infotype what, char *bytes, size_t len, void *arg)
+{
+	struct http_call *c = arg;
+
+	if (what == CURLINFO_SSL_DATA_IN)
+		c->answered = true;
+	return 0;
+}
+
 /* ---- one request ---------------------------------------------------------------- */
 
 #define SET(option, value) (curl_easy_setopt(c->easy, (option), (value)) == CURLE_OK)
@@ -174,6 +186,10 @@ set_request(struct http_call *c, const struct http_request *q)
 static bool
 set_events(struct http_call *c)
 {
+	if (c->events.failed != NULL &&
+	    !(SET(CURLOPT_DEBUGFUNCTION, on_trace) && SET(CURLOPT_DEBUGDATA, c) &&
+		SET(CURLOPT_VERBOSE, 1L)))
+		return false;
 	return SET(CURLOPT_PRIVATE, c) && SET(CURLOPT_ERRORBUFFER, c->why) &&
 	       SET(CURLOPT_HEADERFUNCTION, on_head) && SET(CURLOPT_HEADERDATA, c) &&
 	       SET(CURLOPT_WRITEFUNCTION, on_body) && SET(CURLOPT_WRITEDATA, c);
@@ -238,6 +254,22 @@ http_stop(struct http *h, struct http_call *c)
 
 /* ---- all requests --------------------------------------------------------------- */
 
+static enum http_failure
+failure_of(const struct http_call *c, CURLcode code)
+{
+	static const CURLcode tls[] = {CURLE_PEER_FAILED_VERIFICATION,
+	    CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CIPHER, CURLE_SSL_CERTPROBLEM,
+	    CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS};
+
+	if (code == CURLE_OPERATION_TIMEDOUT)
+		return HTTP_TIMEOUT;
+	for (size_t i = 0; i < ARRAY_LEN(tls); i++)
+		if (tls[i] == code)
+			return HTTP_TLS;
+	return code == CURLE_SSL_CONNECT_ERROR && c->answered ? HTTP_TLS
+							      : HTTP_UNREACHABLE;
+}
+
 static void
 finish(struct http *h, CURL *easy, CURLcode code)
 {
@@ -255,6 +287,8 @@ finish(struct http *h, CURL *easy, CURLcode code)
 	    : c->asked_again    ? "the connection closed before the answer"
 	    : c->why[0] != '\0' ? c->why
 				: curl_easy_strerror(code));
+	if (code != CURLE_OK && c->events.failed != NULL)
+		c->events.failed(c->arg, failure_of(c, code));
 	done = c->events.done;
 	arg = c->arg;
 	http_stop(h, c);

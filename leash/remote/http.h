@@ -13,6 +13,13 @@
 struct http;
 struct http_call;
 
+/* How a request failed without an answer. */
+enum http_failure {
+	HTTP_UNREACHABLE, /* no connection, or it broke */
+	HTTP_TIMEOUT,
+	HTTP_TLS, /* the host answered, but not with TLS that is trusted */
+};
+
 /* What the caller hears of a request.  A result other than 0 aborts it. */
 struct http_events {
 	int (*head)(void *arg, const char *line, size_t len);
@@ -21,6 +28,8 @@ struct http_events {
 	void (*done)(void *arg, const char *why);
 	/* NULL, or called when the body of a POST leaves: the server may have it now. */
 	void (*sent)(void *arg);
+	/* NULL, or called before done, if why is not NULL. */
+	void (*failed)(void *arg, enum http_failure);
 };
 
 struct http_request {

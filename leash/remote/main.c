@@ -12,8 +12,10 @@
  *	    [--oauth-client ID --oauth-grant code | client-credentials
  *	     --oauth-issuer HOST:PORT [--oauth-scope TEXT] [--oauth-secret VARIABLE]
  *	     --oauth-server NAME] [--header NAME VALUE]... URL
+ *	kennel-remote --ca FILE --fetch URL
  *
- * kennel speaks MCP to it over stdin and stdout, one message a line.
+ * kennel speaks MCP to it over stdin and stdout, one message a line.  With --fetch it
+ * gets one file instead (fetch.c).
  */
 #include "leash/remote/private.h"
 #include "leash/refresh_request.h"
@@ -102,6 +104,12 @@ option_header(struct remote *r, char **value)
 }
 
 static void
+option_fetch(struct remote *r, char **value)
+{
+	r->fetches = true;
+}
+
+static void
 option_oauth(struct remote *r, char **value)
 {
 	oauth_option(r, value[-1], value[0]);
@@ -115,6 +123,7 @@ static const struct {
     {"--api-key", 2, option_api_key},
     {"--bearer", 1, option_bearer},
     {"--ca", 1, option_ca},
+    {"--fetch", 0, option_fetch},
     {"--header", 2, option_header},
     {"--oauth-client", 1, option_oauth},
     {"--oauth-grant", 1, option_oauth},
@@ -259,6 +268,8 @@ main(int argc, char **argv)
 	log_open("kennel-remote", LOG_INFO);
 	(void)signal(SIGPIPE, SIG_IGN); /* cannot fail */
 	command_line(&r, argc, argv);
+	if (r.fetches)
+		return fetch(&r);
 	oauth_ready(&r);
 	if (r.oauth != NULL && getenv(REFRESH_LOGIN) != NULL)
 		return login(&r);

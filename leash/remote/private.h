@@ -8,6 +8,7 @@
  *	request_headers.c	the headers of a request
  *	tool_headers.c		arguments of a call that are headers, too
  *	oauth.c and others	access tokens (oauth.h)
+ *	fetch.c			one file, for `kennel secret catalog fetch`
  *	http.c			libcurl
  *	response_head.c sse.c message.c		what the server sent
  */
@@ -103,6 +104,7 @@ struct remote {
 	bool served;                   /* the server has answered a request */
 	bool differs;                  /* a new session is not like the first one */
 	bool ended;                    /* stdin */
+	bool fetches;                  /* --fetch: one file, no MCP */
 	int status;                    /* exit status; -1: go on */
 };
 
@@ -161,6 +163,12 @@ void tool_headers_keep(
 /* Calls fn with the header and the value (JSON) of each marked argument of a call. */
 typedef void tool_header_fn(void *arg, const char *name, struct slice value);
 void tool_headers(const struct exchange *, tool_header_fn *, void *arg);
+
+/* ---- fetch.c ---- */
+
+/* --fetch: gets the file at the URL, and prints it after a line with the outcome. Returns
+ * the exit status. */
+int fetch(struct remote *);
 
 /* ---- main.c ---- */
 

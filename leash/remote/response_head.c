@@ -48,6 +48,8 @@ content_type(struct response_head *h, const char *value, size_t len)
 	h->body = BODY_OTHER;
 	if (is_type(value, len, "application/json"))
 		h->body = BODY_JSON;
+	if (len >= 5 && strncasecmp(value, "text/", 5) == 0)
+		h->body = BODY_TEXT;
 	if (is_type(value, len, "text/event-stream"))
 		h->body = BODY_EVENTS;
 	return 0;

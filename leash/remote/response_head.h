@@ -13,7 +13,7 @@
 #define SESSION_MAX  1024        /* bytes of an Mcp-Session-Id */
 #define LOCATION_MAX 4096
 
-enum head_body { BODY_OTHER = 0, BODY_JSON, BODY_EVENTS };
+enum head_body { BODY_OTHER = 0, BODY_JSON, BODY_EVENTS, BODY_TEXT };
 
 struct response_head {
 	unsigned int status; /* 0: none yet */
