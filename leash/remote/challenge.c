@@ -6,7 +6,7 @@
  * A list of schemes and of parameters, both divided by commas.  A name without a `=`
  * after it is a scheme.  The bytes are hostile.
  */
-#include "leash/remote/challenge.h"
+#include "leash/remote/response_head.h"
 
 #include "shim/base/array.h"
 

@@ -266,8 +266,9 @@ failure_of(const struct http_call *c, CURLcode code)
 	for (size_t i = 0; i < ARRAY_LEN(tls); i++)
 		if (tls[i] == code)
 			return HTTP_TLS;
-	return code == CURLE_SSL_CONNECT_ERROR && c->answered ? HTTP_TLS
-							      : HTTP_UNREACHABLE;
+	if (code == CURLE_SSL_CONNECT_ERROR && c->answered)
+		return HTTP_TLS;
+	return HTTP_UNREACHABLE;
 }
 
 static void

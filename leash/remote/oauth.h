@@ -15,7 +15,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "leash/remote/challenge.h"
 #include "leash/remote/http.h"
 #include "leash/remote/oauth_reply.h"
 #include "leash/remote/response_head.h"

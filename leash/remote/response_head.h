@@ -1,5 +1,7 @@
 /*
- * What the head of an HTTP response says, as far as kennel-remote uses it.
+ * What the head of an HTTP response says, as far as kennel-remote uses it
+ * (response_head.c), and the value of a WWW-Authenticate header in it (challenge.c; RFC
+ * 9110, 11.6.1; RFC 6750; RFC 9728, 5.1), as far as a client with a bearer token uses it.
  */
 #ifndef KENNEL_LEASH_REMOTE_RESPONSE_HEAD_H
 #define KENNEL_LEASH_REMOTE_RESPONSE_HEAD_H
@@ -7,7 +9,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "leash/remote/challenge.h"
+#define CHALLENGE_URL_MAX   2048 /* bytes */
+#define CHALLENGE_SCOPE_MAX 512
+#define CHALLENGE_ERROR_MAX 64
+
+struct challenge {
+	bool bearer;                          /* there was one with this scheme */
+	char metadata[CHALLENGE_URL_MAX + 1]; /* resource_metadata; "": none */
+	char scope[CHALLENGE_SCOPE_MAX + 1];  /* of the characters of RFC 6749; "" */
+	char error[CHALLENGE_ERROR_MAX + 1];  /* of a to z and `_`; "": none */
+};
+
+/* The first challenge with the scheme Bearer.  Values that are too long or have other
+ * characters count as absent, and so does everything if the value is no list of
+ * challenges. */
+void challenge_read(const char *, size_t, struct challenge *ret);
 
 #define HEAD_MAX     (64u << 10) /* bytes of all lines of a response, and of those before */
 #define SESSION_MAX  1024        /* bytes of an Mcp-Session-Id */

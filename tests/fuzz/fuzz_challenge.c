@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "leash/remote/challenge.h"
+#include "leash/remote/response_head.h"
 #include "tests/fuzz/fuzz.h"
 
 static void
