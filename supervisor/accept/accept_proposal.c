@@ -57,7 +57,7 @@ write_one(const char *dir, const char *old, size_t old_len, const struct buf *ne
 	const struct manifest_text was = {old, old_len};
 	const struct manifest_text is = {(const char *)new->data, new->len};
 	char shown[4 * PATH_MAX];
-	int r = new->len == 0 ? 0 : manifest_write(dir, &was, &is);
+	int r = new->len == 0 ? 0 : manifest_write(dir, META_FILE, &was, &is);
 
 	if (new->len > 0 && r == 0)
 		printf("changed %s/" META_FILE "\n",

@@ -17,7 +17,12 @@
 #include "policy/manifests/manifests.h"
 #include "shim/base/fd.h"
 
-#define NEW_NAME "." META_FILE ".new"
+/* A manifest, and the new one beside it until it has its place. */
+struct place {
+	int dir;
+	const char *name;
+	char new_name[64];
+};
 
 /* Only the caller may be able to change what it is. */
 static int
@@ -47,12 +52,12 @@ open_dir(const char *path, int *ret)
 
 /* Is the file's text this one? Also its mode, for the new one. */
 static int
-is_still(int dir, const struct manifest_text *old, mode_t *ret_mode)
+is_still(const struct place *p, const struct manifest_text *old, mode_t *ret_mode)
 {
 	char *text = NULL;
 	struct stat st;
 	size_t len = 0;
-	int fd = openat(dir, META_FILE,
+	int fd = openat(p->dir, p->name,
 		O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC),
 	    r;
 
@@ -78,13 +83,13 @@ is_still(int dir, const struct manifest_text *old, mode_t *ret_mode)
 }
 
 static int
-write_new(int dir, const struct manifest_text *new, mode_t mode)
+write_new(const struct place *p, const struct manifest_text *new, mode_t mode)
 {
 	int fd, r;
 
-	(void)unlinkat(dir, NEW_NAME, 0); /* left by a writer that was killed */
-	fd = openat(
-	    dir, NEW_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	(void)unlinkat(p->dir, p->new_name, 0); /* left by a writer that was killed */
+	fd = openat(p->dir, p->new_name,
+	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
 	r = fd_write_all(fd, new->text, new->len);
@@ -95,26 +100,31 @@ write_new(int dir, const struct manifest_text *new, mode_t mode)
 }
 
 int
-manifest_write(
-    const char *path, const struct manifest_text *old, const struct manifest_text *new)
+manifest_write(const char *path, const char *name, const struct manifest_text *old,
+    const struct manifest_text *new)
 {
-	int dir = -1, r = open_dir(path, &dir);
+	struct place p = {.dir = -1, .name = name};
 	mode_t mode = 0;
+	int r, n;
 
+	n = snprintf(p.new_name, sizeof(p.new_name), ".%s.new", name);
+	if (n < 0 || (size_t)n >= sizeof(p.new_name))
+		return -ENAMETOOLONG;
+	r = open_dir(path, &p.dir);
 	if (r < 0)
 		return r;
-	r = is_still(dir, old, &mode);
+	r = is_still(&p, old, &mode);
 	if (r == 0)
-		r = write_new(dir, new, mode);
+		r = write_new(&p, new, mode);
 	/* again, as late as possible: an editor may have saved it meanwhile */
 	if (r == 0)
-		r = is_still(dir, old, &mode);
-	if (r == 0 && renameat(dir, NEW_NAME, dir, META_FILE) < 0)
+		r = is_still(&p, old, &mode);
+	if (r == 0 && renameat(p.dir, p.new_name, p.dir, p.name) < 0)
 		r = -errno;
-	if (r == 0 && fsync(dir) < 0)
+	if (r == 0 && fsync(p.dir) < 0)
 		r = -errno;
 	if (r < 0)
-		(void)unlinkat(dir, NEW_NAME, 0); /* it may not exist */
-	fd_close(&dir);
+		(void)unlinkat(p.dir, p.new_name, 0); /* it may not exist */
+	fd_close(&p.dir);
 	return r;
 }

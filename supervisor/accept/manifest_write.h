@@ -1,5 +1,5 @@
 /*
- * Writes a manifest of secrets that a person has changed: the whole file at once, and
+ * Writes a manifest, or a catalog, that a person has changed: the whole file at once, and
  * only in place of the text that it was made from.
  */
 #ifndef KENNEL_SUPERVISOR_ACCEPT_MANIFEST_WRITE_H
@@ -13,11 +13,11 @@ struct manifest_text {
 };
 
 /*
- * Replaces secrets.kennel of this directory, which is made if it does not exist. 0;
+ * Replaces the file of this name in this directory, which is made if it does not exist. 0;
  * -ESTALE: its text is not `old`; -EPERM: the directory or the file is a link, has
  * another owner, or others may write it; -errno.
  */
-int manifest_write(
-    const char *dir, const struct manifest_text *old, const struct manifest_text *new);
+int manifest_write(const char *dir, const char *name, const struct manifest_text *old,
+    const struct manifest_text *new);
 
 #endif
