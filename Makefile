@@ -153,6 +153,7 @@ POLICY_TEXT = \
 # What is known about secrets, and never a value (also kennel-secret's).
 SECRETMETA = \
 	policy/manifests/catalog.o \
+	policy/manifests/catalog_source.o \
 	policy/manifests/manifest_change.o \
 	policy/manifests/merge.o \
 	policy/manifests/meta_change.o \
@@ -521,6 +522,7 @@ KENNEL = \
 	leash/audit/writer.o \
 	leash/keeper/confirmed.o \
 	leash/keeper/connect.o \
+	policy/manifests/catalog_stored.o \
 	shim/base/close_others.o \
 	shim/base/detach.o \
 	shim/host/codepoint.o \
@@ -549,6 +551,9 @@ KENNEL = \
 	shim/host/install_path.o \
 	supervisor/base/paths.o \
 	supervisor/base/person_socket.o \
+	supervisor/catalog/cell.o \
+	supervisor/catalog/outcome.o \
+	supervisor/catalog/verb_fetch.o \
 	supervisor/cli/approve_value.o \
 	supervisor/cli/audit.o \
 	supervisor/cli/audit_changes.o \

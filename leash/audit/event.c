@@ -33,6 +33,7 @@ static const char *const kind_name[EVENT_KIND_END] = {
     [EVENT_MANIFEST] = "manifest",
     [EVENT_ROTATE] = "rotate",
     [EVENT_REGISTRY] = "registry",
+    [EVENT_CATALOG] = "catalog",
     [EVENT_GENESIS] = "genesis",
     [EVENT_OPEN] = "open",
     [EVENT_EPOCH] = "epoch",

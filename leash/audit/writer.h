@@ -51,6 +51,7 @@ enum event_kind {
 	EVENT_MANIFEST,  /* a tool's definition, and whether it matches the pin */
 	EVENT_ROTATE,    /* close the live file; sent by REPORT_AUDITOR */
 	EVENT_REGISTRY,  /* a change of the registry of servers */
+	EVENT_CATALOG,   /* a catalog by URL was to be fetched */
 	/* From here on the recorder's own: no writer may send one. */
 	EVENT_GENESIS,   /* first of the log: its keys, its period */
 	EVENT_OPEN,      /* a recorder started: host, boot */

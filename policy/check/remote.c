@@ -331,17 +331,22 @@ derived(const struct remote *r, enum keyword kw)
 	    .kw = kw, .at = r->remote->at, .expanded = true, .used_at = r->remote->at};
 }
 
+const char *
+remote_certificates(void)
+{
+	for (size_t i = 0; i < ARRAY_LEN(bundles); i++)
+		/* syscalls: access faccessat faccessat2 */
+		if (access(bundles[i], R_OK) == 0)
+			return bundles[i];
+	return bundles[0];
+}
+
 static const char *
 certificates(const struct remote *r)
 {
 	const struct qual *ca = stmt_qual(r->remote, KW_CA);
-	size_t i;
 
-	for (i = 0; ca == NULL && i < ARRAY_LEN(bundles); i++)
-		/* syscalls: access faccessat faccessat2 */
-		if (access(bundles[i], R_OK) == 0)
-			return bundles[i];
-	return ca != NULL ? ca->word[0].text : bundles[0];
+	return ca != NULL ? ca->word[0].text : remote_certificates();
 }
 
 static void

@@ -16,4 +16,7 @@ check_fn check_remote, check_auth, check_header;
  */
 void remote_expand(struct check *, struct server *);
 
+/* The file of certificates that this system trusts. */
+const char *remote_certificates(void);
+
 #endif

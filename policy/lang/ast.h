@@ -237,7 +237,7 @@ struct manifest {
 };
 /*
  * required SPATH..., optional SPATH...: the secrets that a project needs
- * (manifests).
+ * (manifests).  catalog "URL" [WORD VALUE]...: a catalog by URL (catalogs).
  */
 struct declare {
 	enum keyword kw;

@@ -42,6 +42,7 @@ static const struct keyword_row rows[KW_ROWS] = {
     CONTEXT(KW_BY_ANNOTATIONS, "by-annotations", .where = 0),
     CONTEXT(KW_CA, "ca", .where = WHERE_QUAL, NUM(1, 1), .quals = QUAL_REMOTE,
 	.takes = "one path: the certificates to trust"),
+    CONTEXT(KW_CATALOG, "catalog", TOP, .hidden = true),
     ROW(KW_CWD, "cwd", GRANT, .once = true, NUM(1, 1), .takes = "one path"),
     ROW(KW_DENY, "deny", .where = 0),
     CONTEXT(KW_DIGEST, "digest", GRANT, NUM(1, 2),

@@ -21,6 +21,7 @@ enum keyword {
 	KW_BLOCK,
 	KW_BY_ANNOTATIONS,
 	KW_CA,
+	KW_CATALOG,
 	KW_CWD,
 	KW_DENY,
 	KW_DIGEST,

@@ -350,7 +350,8 @@ manifest_check(struct tree *t, struct diag *diag)
 			check_field(&t->manifest[i], k, diag);
 	}
 	for (i = 0; i < t->declare_n; i++)
-		for (k = 0; k < t->declare[i].word_n; k++) {
+		for (k = 0; k < t->declare[i].word_n && t->declare[i].kw != KW_CATALOG;
+		     k++) {
 			const struct word *w = &t->declare[i].word[k];
 
 			why = secret_path_wrong(w->text, w->len);
@@ -363,7 +364,8 @@ manifest_check(struct tree *t, struct diag *diag)
 static void
 not_in_policy(enum keyword kw, struct at at, struct diag *diag)
 {
-	diag_error(diag, at, "`%s` is only allowed in a manifest", keyword_name(kw));
+	diag_error(diag, at, "`%s` is only allowed in a %s", keyword_name(kw),
+	    kw == KW_CATALOG ? "catalog" : "manifest");
 }
 
 void

@@ -1,6 +1,6 @@
 /*
  * Statements of manifests and catalogs: secret, override, token, required,
- * optional.
+ * optional, catalog.
  */
 #ifndef KENNEL_POLICY_LANG_MANIFEST_H
 #define KENNEL_POLICY_LANG_MANIFEST_H
@@ -27,6 +27,9 @@ enum manifest_kind {
 };
 
 #define MANIFEST_WORDS_MAX 4096 /* paths after one `required` */
+#define CATALOG_WORDS_MAX  7    /* of one `catalog` */
+#define CATALOG_TAKES \
+	"one quoted URL, and perhaps `to SCOPE`, `ca FILE` and `sha256 DIGEST`"
 
 /* The field that a bare word names. */
 enum manifest_kind manifest_field(const struct word *);
@@ -38,8 +41,8 @@ bool manifest_takes_one(enum manifest_kind);
 bool manifest_is_value_word(const struct word *);
 /* The days of `rotate-every`: 0 or -EINVAL. */
 int manifest_days(const struct word *, uint32_t *ret);
-/* Statements of manifests and catalogs: secret, override, token, required,
- * optional. */
+/* Statements of manifests and catalogs, except `catalog`: secret, override, token,
+ * required, optional. */
 void manifest_check(struct tree *, struct diag *);
 /* Refuses these statements in a policy, except `secret`. */
 void manifest_check_policy(struct tree *, struct diag *);

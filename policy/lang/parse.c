@@ -388,6 +388,7 @@ typedef void top_fn(struct parser *);
 
 static top_fn *const statements[KW_END] = {
     [KW_BLOCK] = block,
+    [KW_CATALOG] = top_catalog,
     [KW_EXPECT] = top_expect,
     [KW_INCLUDE] = include_statement,
     [KW_LET] = top_let,

@@ -92,6 +92,7 @@ void top_expect(struct parser *);
 /* ---- parse_manifest.c ---------------------------------------------------- */
 void top_manifest(struct parser *);
 void top_declare(struct parser *);
+void top_catalog(struct parser *);
 
 /* ---- parse_condition.c --------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /*
  * Parses the statements of manifests into a tree: secret, override, token,
- * required, optional.  Any word in them may be a misplaced secret, so no line
+ * required, optional, catalog.  Any word in them may be a misplaced secret, so no line
  * of them is shown.
  */
 #define DIAG_CODE "manifest"
@@ -128,27 +128,57 @@ top_manifest(struct parser *p)
 	p->diag->hide_line = false;
 }
 
+static void
+declare_add(struct parser *p, const struct declare *d)
+{
+	struct tree *t = p->tree;
+	struct declare *array =
+	    arena_push(t->arena, t->declare, t->declare_n, sizeof(*d));
+
+	if (array == NULL) {
+		p->error = -ENOMEM;
+		return;
+	}
+	array[t->declare_n++] = *d;
+	t->declare = array;
+}
+
 void
 top_declare(struct parser *p)
 {
-	struct declare d = {.kw = parse_statement(p), .at = p->tok.at}, *array;
-	struct tree *t = p->tree;
+	struct declare d = {.kw = parse_statement(p), .at = p->tok.at};
 
 	p->diag->hide_line = true;
 	parse_advance(p);
 	parse_words(p, &d.word, &d.word_n, MANIFEST_WORDS_MAX);
-	array = arena_push(t->arena, t->declare, t->declare_n, sizeof(d));
-	if (array == NULL) {
-		p->error = -ENOMEM;
-	} else {
-		array[t->declare_n++] = d;
-		t->declare = array;
-	}
+	declare_add(p, &d);
 	if (d.word_n == 0 || !parse_at_end(p)) {
 		diag_error(p->diag, d.word_n == 0 ? d.at : p->tok.at,
 		    "`%s` takes paths of secrets, as in team/github/token",
 		    keyword_name(d.kw));
 		parse_skip(p, true);
+	}
+	p->diag->hide_line = false;
+}
+
+/* "URL" and pairs of a word and its value: the reader of catalogs knows them. */
+void
+top_catalog(struct parser *p)
+{
+	struct declare d = {.kw = KW_CATALOG, .at = p->tok.at};
+
+	p->diag->hide_line = true;
+	parse_advance(p);
+	while (parse_at(p, TOKEN_WORD) && d.word_n < CATALOG_WORDS_MAX) {
+		parse_push(p, &d.word, &d.word_n);
+		parse_advance(p);
+	}
+	if (d.word_n == 0 || !parse_at_end(p)) {
+		diag_error(p->diag, d.word_n == 0 ? d.at : p->tok.at,
+		    "`catalog` takes " CATALOG_TAKES);
+		parse_skip(p, true);
+	} else {
+		declare_add(p, &d);
 	}
 	p->diag->hide_line = false;
 }

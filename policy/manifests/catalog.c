@@ -1,10 +1,12 @@
 /*
- * Reads the catalog of tokens from three texts.
+ * Merges the catalog of tokens from its texts, in this order: bundled, by URL, the
+ * user's, the project's.
  */
 #define DIAG_CODE "manifest"
 
 #include "policy/lang/manifest.h"
 #include "policy/manifests/catalog.h"
+#include "policy/manifests/catalog_source.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -14,11 +16,12 @@
 #include "policy/base/output.h"
 #include "policy/manifests/private.h"
 
-#define TEXTS 3 /* indexed by enum catalog_origin */
+#define TEXTS_MAX (3 + CATALOG_SOURCES_MAX)
 
 struct catalog_own {
 	struct tree tree;
-	char *text[TEXTS];
+	char *text[TEXTS_MAX];
+	size_t fetched_n;
 };
 
 /* The contents of policy/manifests/catalog.kennel, and a NUL. */
@@ -39,14 +42,24 @@ by_name(const void *a, const void *b)
 	    ((const struct catalog_row *)b)->meta.path);
 }
 
+static enum catalog_origin
+origin_of(const struct catalog *c, struct at at)
+{
+	if (at.file == 0)
+		return CATALOG_BUNDLED;
+	if (at.file <= c->own->fetched_n)
+		return CATALOG_FETCHED;
+	return at.file == c->own->fetched_n + 1 ? CATALOG_PERSONAL : CATALOG_PROJECT;
+}
+
 static void
-row_fill(struct catalog_row *row, const struct manifest *from)
+row_fill(const struct catalog *c, struct catalog_row *row, const struct manifest *from)
 {
 	enum manifest_kind kind;
 	size_t i;
 
 	*row = (struct catalog_row){
-	    .meta.path = from->path.text, .origin = (enum catalog_origin)from->at.file};
+	    .meta.path = from->path.text, .origin = origin_of(c, from->at)};
 	meta_fill(&row->meta, from);
 	for (i = 0; i < from->field_n; i++) {
 		kind = manifest_field(&from->field[i].name);
@@ -70,6 +83,19 @@ row_place(const struct catalog *c, const char *name)
 	return &c->row[i];
 }
 
+/* `catalog` was read before (catalog_source.c). */
+static void
+declare_check(const struct catalog *c, const struct declare *s, struct diag *d)
+{
+	if (s->kw != KW_CATALOG)
+		diag_error(d, s->at, "`%s` is only allowed in a project's manifest",
+		    keyword_name(s->kw));
+	else if (origin_of(c, s->at) == CATALOG_FETCHED)
+		diag_error(d, s->at,
+		    "`catalog` is only allowed in " CATALOG_FILE
+		    ": a catalog by URL names no other");
+}
+
 static int
 rows_make(const struct tree *t, struct diag *d, struct catalog *c)
 {
@@ -78,9 +104,7 @@ rows_make(const struct tree *t, struct diag *d, struct catalog *c)
 
 	manifest_check_foreign(t, d);
 	for (i = 0; i < t->declare_n; i++)
-		diag_error(d, t->declare[i].at,
-		    "`%s` is only allowed in a project's manifest",
-		    keyword_name(t->declare[i].kw));
+		declare_check(c, &t->declare[i], d);
 	for (i = 0; i < t->manifest_n; i++)
 		if (t->manifest[i].kw != KW_TOKEN)
 			diag_error(d, t->manifest[i].at,
@@ -97,7 +121,7 @@ rows_make(const struct tree *t, struct diag *d, struct catalog *c)
 	for (i = 0; i < t->manifest_n; i++) {
 		row = row_place(c, t->manifest[i].path.text);
 		c->n += row == &c->row[c->n];
-		row_fill(row, &t->manifest[i]);
+		row_fill(c, row, &t->manifest[i]);
 	}
 	qsort(c->row, c->n, sizeof(*c->row), by_name);
 	return 0;
@@ -106,25 +130,30 @@ rows_make(const struct tree *t, struct diag *d, struct catalog *c)
 /* ---- texts ---------------------------------------------------------------- */
 
 int
-catalog_merge(const struct meta_text *project, const struct meta_text *personal,
-    FILE *out, struct catalog *ret)
+catalog_merge(const struct catalog_texts *texts, FILE *out, struct catalog *ret)
 {
 	const struct meta_text bundled = {
 	    "(bundled)", catalog_bundled, strlen(catalog_bundled)};
-	const struct meta_text *const given[TEXTS] = {&bundled, personal, project};
-	struct policy_source source[TEXTS];
+	const struct meta_text *given[TEXTS_MAX] = {&bundled};
+	struct policy_source source[TEXTS_MAX];
+	size_t n = 1;
 	struct diag d = {.sorted = true, .hide_all = true};
 	struct catalog c = {.n = 0};
 	int r = -ENOMEM;
 
+	for (size_t i = 0; i < texts->fetched_n && i < CATALOG_SOURCES_MAX; i++)
+		given[n++] = &texts->fetched[i];
+	given[n++] = texts->personal;
+	given[n++] = texts->project;
 	c.own = calloc(1, sizeof(*c.own));
 	if (c.own == NULL ||
-	    meta_texts_keep(given, TEXTS, CATALOG_FILE, c.own->text, source) < 0)
+	    meta_texts_keep(given, n, CATALOG_FILE, c.own->text, source) < 0)
 		goto out;
+	c.own->fetched_n = n - 3;
 	d.out = out;
 	d.source = source;
-	d.source_n = TEXTS;
-	r = tree_parse(source, TEXTS, &d, &c.own->tree);
+	d.source_n = n;
+	r = tree_parse(source, n, &d, &c.own->tree);
 	if (r == 0) {
 		manifest_check(&c.own->tree, &d);
 		r = rows_make(&c.own->tree, &d, &c);
@@ -138,21 +167,6 @@ out:
 	return r;
 }
 
-int
-catalog_read(const char *project, const char *config, FILE *diag, struct catalog *ret)
-{
-	struct manifest_file own, personal;
-	int r = manifest_pair_read(project, config, CATALOG_FILE,
-	    META_PROJECT_DIR "/" CATALOG_FILE, diag, &own, &personal);
-
-	if (r == 0)
-		r = catalog_merge(own.data != NULL ? &own.text : NULL,
-		    personal.data != NULL ? &personal.text : NULL, diag, ret);
-	free(own.data);
-	free(personal.data);
-	return r;
-}
-
 void
 catalog_free(struct catalog *c)
 {
@@ -161,7 +175,7 @@ catalog_free(struct catalog *c)
 	if (c->own != NULL) {
 		if (c->own->tree.arena != NULL)
 			tree_free(&c->own->tree);
-		for (i = 0; i < TEXTS; i++)
+		for (i = 0; i < TEXTS_MAX; i++)
 			free(c->own->text[i]);
 	}
 	free(c->own);
@@ -194,7 +208,7 @@ catalog_of_pattern(const struct catalog *c, const char *pattern)
 static const char *
 catalog_origin_name(enum catalog_origin o)
 {
-	static const char *const names[] = {"bundled", "personal", "project"};
+	static const char *const names[] = {"bundled", "fetched", "personal", "project"};
 
 	return names[o];
 }

@@ -2,8 +2,9 @@
  * The catalog of tokens: for each kind of token of a provider, where it is
  * created, its format, and where it is used.  There is a built-in catalog
  * (policy/manifests/catalog.kennel). The user's catalog.kennel in
- * ~/.config/kennel overrides it, and a project's in .kennel overrides both.  A
- * row replaces the whole row with the same name.
+ * ~/.config/kennel overrides it, and a project's in .kennel overrides both.
+ * Catalogs by URL, which these two files name, are between the built-in one and
+ * the user's.  A row replaces the whole row with the same name.
  */
 #ifndef KENNEL_POLICY_MANIFESTS_CATALOG_H
 #define KENNEL_POLICY_MANIFESTS_CATALOG_H
@@ -12,7 +13,12 @@
 
 #define CATALOG_FILE "catalog.kennel"
 
-enum catalog_origin { CATALOG_BUNDLED, CATALOG_PERSONAL, CATALOG_PROJECT };
+enum catalog_origin {
+	CATALOG_BUNDLED,
+	CATALOG_FETCHED,
+	CATALOG_PERSONAL,
+	CATALOG_PROJECT,
+};
 
 struct catalog_row {
 	struct meta meta; /* path: PROVIDER/KIND */
@@ -28,12 +34,19 @@ struct catalog {
 	struct catalog_own *own;
 };
 
-/* Like metas_read: 0; -EINVAL and others, with the reasons in diag. */
-int catalog_read(
-    const char *project, const char *config, FILE *diag, struct catalog *ret);
+/*
+ * catalog_stored.c.  Like metas_read: 0; -EINVAL and others, with the reasons in diag.
+ * store: the directory of catalogs by URL; NULL: none.  A catalog that was not fetched
+ * yet, or whose copy was altered, is left out, with a warning.
+ */
+int catalog_read(const char *project, const char *config, const char *store, FILE *diag,
+    struct catalog *ret);
 /* From texts; NULL: no such text.  The built-in one is always included. */
-int catalog_merge(const struct meta_text *project, const struct meta_text *personal,
-    FILE *diag, struct catalog *ret);
+struct catalog_texts {
+	const struct meta_text *project, *personal, *fetched;
+	size_t fetched_n;
+};
+int catalog_merge(const struct catalog_texts *, FILE *diag, struct catalog *ret);
 void catalog_free(struct catalog *);
 
 const struct catalog_row *catalog_find(const struct catalog *, const char *name);

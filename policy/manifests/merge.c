@@ -330,7 +330,10 @@ check_kinds(const struct tree *t, struct diag *d)
 			    "`override` is only allowed in a project's manifest");
 	}
 	for (i = 0; i < t->declare_n; i++)
-		if (t->declare[i].at.file == INDEX)
+		if (t->declare[i].kw == KW_CATALOG)
+			diag_error(d, t->declare[i].at,
+			    "`catalog` is only allowed in a catalog");
+		else if (t->declare[i].at.file == INDEX)
 			diag_error(d, t->declare[i].at,
 			    "`%s` is only allowed in a project's manifest",
 			    keyword_name(t->declare[i].kw));

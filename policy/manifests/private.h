@@ -21,6 +21,9 @@ struct manifest_file {
 	char *data; /* the caller frees */
 };
 
+/* The directory may be NULL.  0; -errno with the reason reported in diag. */
+int manifest_file_read(const char *dir, const char *name, const char *shown, FILE *diag,
+    struct manifest_file *ret);
 /*
  * Reads the file of both places: below the project's directory, and in the
  * configuration directory (either may be NULL). The caller frees both data,

@@ -32,9 +32,8 @@ file_wrong(const struct stat *st)
 	return NULL;
 }
 
-/* The directory may be NULL.  0; -errno with the reason reported in diag. */
-static int
-file_read(const char *dir, const char *name, const char *shown, FILE *diag,
+int
+manifest_file_read(const char *dir, const char *name, const char *shown, FILE *diag,
     struct manifest_file *ret)
 {
 	struct manifest_file f = {.text = {.shown = shown}};
@@ -88,10 +87,10 @@ manifest_pair_read(const char *project, const char *config, const char *name,
 		n = snprintf(dir, sizeof(dir), "%s/%s", project, META_PROJECT_DIR);
 		if (n < 0 || (size_t)n >= sizeof(dir))
 			return -ENAMETOOLONG;
-		r = file_read(dir, name, shown, diag, ret_own);
+		r = manifest_file_read(dir, name, shown, diag, ret_own);
 	}
 	if (r == 0)
-		r = file_read(config, name, name, diag, ret_index);
+		r = manifest_file_read(config, name, name, diag, ret_index);
 	return r;
 }
 

@@ -101,24 +101,49 @@ end_of(int fd, size_t max)
 	return text;
 }
 
-int
-other_verb_captured(verb_fn *fn, int argc, char **argv, size_t max, char **ret_output)
+/* Both, with no input and without ^C. */
+static int
+run_captured(struct verb_child *c, verb_fn *fn, int argc, char **argv)
 {
-	struct verb_child c = {.in = open("/dev/null", O_RDONLY | O_CLOEXEC),
-	    .out = memfd_create("output", MFD_CLOEXEC)};
 	void (*before)(int);
 	int status = EXIT_FAILED;
 
-	*ret_output = NULL;
-	c.err = c.out;
+	c->in = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	before = signal(SIGINT, SIG_IGN); /* cannot fail: valid signal */
-	if (c.in >= 0 && c.out >= 0)
-		status = run(&c, fn, argc, argv);
+	if (c->in >= 0 && c->out >= 0 && c->err >= 0)
+		status = run(c, fn, argc, argv);
 	(void)signal(SIGINT, before); /* the same */
-	if (c.out >= 0)
-		*ret_output = end_of(c.out, max);
-	fd_close(&c.in);
+	fd_close(&c->in);
+	return status;
+}
+
+int
+other_verb_captured(verb_fn *fn, int argc, char **argv, size_t max, char **ret_output)
+{
+	struct verb_child c = {.out = memfd_create("output", MFD_CLOEXEC)};
+	int status;
+
+	c.err = c.out;
+	status = run_captured(&c, fn, argc, argv);
+	*ret_output = c.out >= 0 ? end_of(c.out, max) : NULL;
 	fd_close(&c.out);
+	return status;
+}
+
+int
+other_verb_split(verb_fn *fn, int argc, char **argv, size_t max, struct verb_output *ret)
+{
+	struct verb_child c = {.out = memfd_create("output", MFD_CLOEXEC),
+	    .err = memfd_create("errors", MFD_CLOEXEC)};
+	int status = run_captured(&c, fn, argc, argv);
+
+	*ret = (struct verb_output){.text = NULL};
+	if (c.out >= 0 && lseek(c.out, 0, SEEK_SET) == 0)
+		(void)fd_slurp(c.out, max, &ret->text, &ret->len); /* NULL: none */
+	if (c.err >= 0)
+		ret->errors = end_of(c.err, OUTPUT_MAX);
+	fd_close(&c.out);
+	fd_close(&c.err);
 	return status;
 }
 

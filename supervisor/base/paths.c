@@ -24,6 +24,7 @@ enum place {
 	PLACE_LOG,
 	PLACE_REGISTRY,
 	PLACE_VAULT,
+	PLACE_CATALOGS,
 	PLACE_RUN
 };
 
@@ -78,6 +79,7 @@ static const struct {
     [PLACE_LOG] = {"/log", "XDG_STATE_HOME", ".local/state", "/log"},
     [PLACE_REGISTRY] = {"/registry", "XDG_STATE_HOME", ".local/state", "/registry"},
     [PLACE_VAULT] = {"/vault", "XDG_DATA_HOME", ".local/share", "/vault"},
+    [PLACE_CATALOGS] = {"/catalogs", "XDG_DATA_HOME", ".local/share", "/catalogs"},
     /* without a runtime directory, the state directory is as private */
     [PLACE_RUN] = {"/run", "XDG_RUNTIME_DIR", ".local/state", "/run"},
 };
@@ -182,6 +184,12 @@ const char *
 paths_vault_dir(void)
 {
 	return place(PLACE_VAULT);
+}
+
+const char *
+paths_catalogs_dir(void)
+{
+	return place(PLACE_CATALOGS);
 }
 
 const char *

@@ -27,6 +27,7 @@ const char *paths_log_dir(void);      /* standard error of the servers */
 const char *paths_run_dir(void);      /* sockets */
 const char *paths_registry_dir(void); /* registry.db */
 const char *paths_vault_dir(void);    /* secrets.vault, keeper.log */
+const char *paths_catalogs_dir(void); /* fetched catalogs, by their digest */
 
 /* The reason why one of them is NULL, for a message. */
 const char *paths_why(void);

@@ -15,6 +15,10 @@ int run_main(int argc, char **argv);
 void tell_terminal(void);
 int serve_main(int argc, char **argv);
 int exec_main(int argc, char **argv);
+/* The same; EXIT_ADDRESS if a connection was refused because the host has only addresses
+ * that the policy's grant does not include. */
+#define EXIT_ADDRESS 77
+int exec_fetch_main(int argc, char **argv);
 int server_login_main(int argc, char **argv);
 int server_main(int argc, char **argv);
 int doctor_main(int argc, char **argv);
@@ -70,6 +74,8 @@ int secret_dialog_start(
 /* secret_set.c: the token format that the manifests give for the value of this path; NULL:
  * none. project: as --project, or NULL. */
 const char *secret_shape(const char *path, const char *project);
+/* supervisor/catalog: kennel secret catalog fetch; argv[0] is "fetch" */
+int secret_catalog_fetch_main(int argc, char **argv);
 int find_secret_main(int argc, char **argv);
 /* secret_audit.c: the records of this process belong to a start, which was refused and
  * grants again; session: its id. */

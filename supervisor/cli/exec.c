@@ -47,6 +47,7 @@ struct exec {
 	int status;
 	struct opened_end end;
 	int report_slot;
+	bool address; /* a host had only addresses that the grant excludes */
 	struct control *control;
 	struct copy in, out, err;
 };
@@ -213,6 +214,8 @@ on_channel(struct loop *loop, int fd, short revents, void *arg)
 		log_error("%s; stopped the program", news.text);
 		return;
 	}
+	if (r == 0 && news.type == LEASH_UNREACHED)
+		x->address |= news.unreached.address;
 	if (r == 0 && news.type != LEASH_EXITED) {
 		control_news(x->control, &news);
 		return;
@@ -328,9 +331,16 @@ put_refusal(const char *program, const char *why)
 	free(text);
 }
 
+struct exec_order {
+	const char *file, *name; /* file NULL: search by name */
+	enum leash_mode mode;
+	bool for_client, for_fetch;
+	int argc;
+	char **argv;
+};
+
 static int
-exec_program(const char *file, const char *name, enum leash_mode mode, bool for_client,
-    int argc, char **argv)
+exec_program(const struct exec_order *o)
 {
 	static char why[LEASH_TEXT_MAX];
 	static struct exec x = {
@@ -340,24 +350,24 @@ exec_program(const char *file, const char *name, enum leash_mode mode, bool for_
 	loop_init(&x.loop);
 	if (open_signals(&x.signals) < 0)
 		die("unable to set up signals");
-	status = open_server(&(struct open_order){.file = file,
-				 .name = name,
-				 .mode = mode,
-				 .argc = argc,
-				 .argv = argv,
+	status = open_server(&(struct open_order){.file = o->file,
+				 .name = o->name,
+				 .mode = o->mode,
+				 .argc = o->argc,
+				 .argv = o->argv,
 				 .loop = &x.loop,
 				 .signals = x.signals},
 	    &x.o, why);
 	if (status != 0) {
-		if (for_client)
-			put_refusal(argv[0], why);
+		if (o->for_client)
+			put_refusal(o->argv[0], why);
 		else
-			log_error("unable to run %s: %s", argv[0], why);
+			log_error("unable to run %s: %s", o->argv[0], why);
 		return status;
 	}
 	r = serve(&x);
 	if (r < 0)
-		log_error("unable to serve %s: %s", argv[0], strerror(-r));
+		log_error("unable to serve %s: %s", o->argv[0], strerror(-r));
 	control_free(x.control); /* its last records come before the end */
 	/* a leash records how its program ended, unless it was killed */
 	if (x.end.leash_lost) {
@@ -368,6 +378,8 @@ exec_program(const char *file, const char *name, enum leash_mode mode, bool for_
 	close_person_sockets(&x.o);
 	opened_free(&x.o);
 	fd_close(&x.signals);
+	if (o->for_fetch && x.address)
+		return EXIT_ADDRESS;
 	return r < 0 ? EXIT_FAILED : x.status;
 }
 
@@ -401,7 +413,8 @@ login(const char *file, const char *name)
 	words[n++] = (char *)policy_str(p, p->image[run->asked].path);
 	for (uint32_t i = 0; i < run->args.n && n < LEASH_ARGS_MAX; i++)
 		words[n++] = (char *)policy_str(p, p->arg[run->args.first + i].text);
-	status = exec_program(file, name, LEASH_LOGIN, false, n, words);
+	status = exec_program(&(struct exec_order){
+	    .file = file, .name = name, .mode = LEASH_LOGIN, .argc = n, .argv = words});
 	policy_found_free(&found);
 	return status;
 }
@@ -430,28 +443,40 @@ server_login_main(int argc, char **argv)
 
 /* ---- kennel exec ------------------------------------------------------------------ */
 
-int
-exec_main(int argc, char **argv)
+static int
+exec_verb(int argc, char **argv, bool for_fetch)
 {
-	const char *file = NULL, *name = NULL;
-	enum leash_mode mode = LEASH_EXEC;
-	bool for_client = false;
+	struct exec_order o = {.mode = LEASH_EXEC, .for_fetch = for_fetch};
 	int i;
 
 	for (i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
 		if (strcmp(argv[i], "--policy") == 0 && i + 1 < argc)
-			file = argv[++i];
+			o.file = argv[++i];
 		else if (strcmp(argv[i], "--explain") == 0)
-			mode = LEASH_EXPLAIN;
+			o.mode = LEASH_EXPLAIN;
 		else if (strcmp(argv[i], "--for-client") == 0)
-			for_client = true;
-		else if (argv[i][0] != '-' && name == NULL)
-			name = argv[i];
+			o.for_client = true;
+		else if (argv[i][0] != '-' && o.name == NULL)
+			o.name = argv[i];
 		else
 			return help_refuse(&kennel_help, argv[0], argv[i]);
 	}
-	if (name == NULL || i + 1 >= argc || argc - i - 1 > LEASH_ARGS_MAX)
+	if (o.name == NULL || i + 1 >= argc || argc - i - 1 > LEASH_ARGS_MAX)
 		return help_usage(&kennel_help, argv[0],
 		    "expected the name of one server, then -- and a program");
-	return exec_program(file, name, mode, for_client, argc - i - 1, argv + i + 1);
+	o.argc = argc - i - 1;
+	o.argv = argv + i + 1;
+	return exec_program(&o);
+}
+
+int
+exec_main(int argc, char **argv)
+{
+	return exec_verb(argc, argv, false);
+}
+
+int
+exec_fetch_main(int argc, char **argv)
+{
+	return exec_verb(argc, argv, true);
 }

@@ -11,6 +11,7 @@
 #include "policy/manifests/token_format.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
+#include "supervisor/cli/cli.h"
 #include "supervisor/cli/secret.h"
 #include "supervisor/help/help.h"
 
@@ -52,6 +53,13 @@ read_all(const struct secret_options *o, unsigned int how, struct metas *ret)
 		return EXIT_FAILED;
 	}
 	return refused(o, META_MERGE_FAILED, NULL, EXIT_INPUT);
+}
+
+static int
+catalog_all(const struct secret_options *o, struct catalog *ret)
+{
+	return catalog_read(metas_project(o->project), paths_config_dir(),
+	    paths_catalogs_dir(), stderr, ret);
 }
 
 /* Reports an error if the output could not be written. */
@@ -98,8 +106,7 @@ show_catalog(const struct secret_options *o, const struct meta *m)
 	const struct catalog_row *t;
 	struct catalog c;
 
-	if (m->pattern == NULL ||
-	    catalog_read(metas_project(o->project), paths_config_dir(), stderr, &c) != 0)
+	if (m->pattern == NULL || catalog_all(o, &c) != 0)
 		return; /* reported; the secret itself has been shown */
 	t = catalog_of_pattern(&c, m->pattern);
 	if (t != NULL) {
@@ -191,8 +198,7 @@ secret_validate_main(int argc, char **argv)
 	r = metas_read(metas_project(o.project), paths_config_dir(),
 	    META_WARN | (o.strict ? META_STRICT : 0U) | (o.json ? META_JSON : 0U), diag,
 	    &m);
-	if (r == 0 &&
-	    catalog_read(metas_project(o.project), paths_config_dir(), stderr, &c) != 0) {
+	if (r == 0 && catalog_all(&o, &c) != 0) {
 		metas_free(&m);
 		r = -EINVAL;
 	}
@@ -224,8 +230,11 @@ secret_catalog_main(int argc, char **argv)
 	struct secret_options o;
 	struct catalog c;
 	bool show, list;
-	int r = secret_options(argc, argv, SECRET_JSON, 1, 2, &o);
+	int r;
 
+	if (argc > 1 && strcmp(argv[1], "fetch") == 0)
+		return secret_catalog_fetch_main(argc - 1, argv + 1);
+	r = secret_options(argc, argv, SECRET_JSON, 1, 2, &o);
 	if (r != 0)
 		return r;
 	show = strcmp(o.word[0], "show") == 0;
@@ -233,8 +242,8 @@ secret_catalog_main(int argc, char **argv)
 	if ((!show && !list && strcmp(o.word[0], "validate") != 0) ||
 	    (o.word_n == 2) != show)
 		return help_usage(
-		    &secret_help, argv[0], "expected list, validate or show");
-	if (catalog_read(metas_project(o.project), paths_config_dir(), stderr, &c) != 0)
+		    &secret_help, argv[0], "expected list, validate, show or fetch");
+	if (catalog_all(&o, &c) != 0)
 		return EXIT_INPUT;
 	if (show)
 		t = catalog_find(&c, o.word[1]);

@@ -18,6 +18,7 @@ static const struct help_option options[] = {
     {"--status", "registered|expiring|expired", "only this status"},
     {"--project", "DIR", "the project; default: searched upwards from here"},
     {"--strict", NULL, "a path that is both required and optional is an error"},
+    {"--first", NULL, "ask whether to write the digest of a first fetch"},
     {"--key-file", "FILE", "unlock with this file in place of a passphrase"},
     {"--stdin", NULL, "read from standard input in place of the terminal"},
     {"--fd", "N", "read from this descriptor in place of the terminal"},
@@ -57,9 +58,17 @@ static const struct help_verb verbs[] = {
 	"print which source provides a value", "--json --project",
 	"kennel secret sources team/github/token", "-"},
     {"catalog", DECLARED,
-	"list | validate [--json] [--project DIR]\nshow NAME [--json] [--project DIR]",
-	"print the known kinds of tokens", "--json --project",
-	"kennel secret catalog show github-pat", "list|show|validate"},
+	"list | validate [--json] [--project DIR]\nshow NAME [--json] [--project "
+	"DIR]\nfetch "
+	"[--first] [--project DIR]",
+	"print the known kinds of tokens, or fetch catalogs", "--json --project --first",
+	"kennel secret catalog show github/classic", "list|show|validate|fetch",
+	.more =
+	    "fetch gets the catalogs that `catalog \"https://HOST/FILE\" sha256 DIGEST` "
+	    "in\n"
+	    "catalog.kennel names. With --first, a person decides whether the digest of "
+	    "a\n"
+	    "first fetch is written."},
     {"set", VALUES, "PATH [--any-shape] [--stdin | --fd N]",
 	"store a value, typed without echo", "--any-shape --stdin --fd",
 	"kennel secret set team/github/token", "-",

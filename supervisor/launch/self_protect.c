@@ -18,7 +18,7 @@
 
 #include "policy/base/arena.h"
 #include "policy/check/trusted.h"
-#include "policy/manifests/manifests.h"
+#include "policy/manifests/catalog.h"
 #include "policy/sealed/policy.h"
 #include "policy/sources/sources.h"
 #include "shim/base/array.h"
@@ -64,6 +64,9 @@ self_protect_files(struct trusted *t, const struct audit_place *place, unsigned 
 		false},
 	    {"the index of secrets", paths_config_dir(), "/" META_FILE, RIGHT_WRITE,
 		false},
+	    {"the catalog of tokens", paths_config_dir(), "/" CATALOG_FILE, RIGHT_WRITE,
+		false},
+	    {"the fetched catalogs", paths_catalogs_dir(), "", RIGHT_WRITE, true},
 	    {"kennel's settings", paths_config_dir(), "/" SETTINGS_FILE, RIGHT_WRITE,
 		false},
 	    {"the file of servers", paths_config_dir(), "/mcp-servers.json", RIGHT_WRITE,

@@ -20,7 +20,7 @@ say() {
 
 # ---- lists -----------------------------------------------------------------
 # What each program's objects may be: an extended regular expression.
-kennel_may='^(supervisor/main|supervisor/(base|launch|cli|draft|import|install|learn|doctor|pin|help|mcp|mcp/line|json|hub|schema|answer|approve|registry|secrets|servers|accept|serve|serve/launcher|serve/tools|screen|status|top)/[a-z0-9_]+|supervisor/audit/(connect|audit_help|write_test|(log|query|report|ship|verify)/[a-z0-9_]+)|leash/audit/(writer|event)|leash/keeper/(confirmed|connect)|policy/[a-z0-9_/]+|shim/(base|help|host)/[a-z0-9_]+)\.o$'
+kennel_may='^(supervisor/main|supervisor/(base|launch|cli|catalog|draft|import|install|learn|doctor|pin|help|mcp|mcp/line|json|hub|schema|answer|approve|registry|secrets|servers|accept|serve|serve/launcher|serve/tools|screen|status|top)/[a-z0-9_]+|supervisor/audit/(connect|audit_help|write_test|(log|query|report|ship|verify)/[a-z0-9_]+)|leash/audit/(writer|event)|leash/keeper/(confirmed|connect)|policy/[a-z0-9_/]+|shim/(base|help|host)/[a-z0-9_]+)\.o$'
 recorder_may='^(supervisor/audit/(log|recorder)/[a-z0-9_]+|leash/audit/(writer|event)|shim/base/[a-z0-9_]+)\.o$'
 verify_may='^(supervisor/audit/(log|verify)/[a-z0-9_]+|leash/audit/(writer|event)|shim/(base|help)/[a-z0-9_]+)\.o$'
 ship_may='^(supervisor/audit/(audit_help|(log|query|report|ship)/[a-z0-9_]+)|leash/audit/(writer|event)|shim/(base|help)/[a-z0-9_]+)\.o$'

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "policy/manifests/catalog.h"
+#include "policy/manifests/catalog_source.h"
 #include "tests/fuzz/fuzz.h"
 
 #define PARTS 3
@@ -38,6 +39,38 @@ judge(const struct metas *m)
 	free(text);
 }
 
+/* What is taken has good URLs, and with a digest it is taken again. */
+static void
+sources(const struct meta_text *catalog, FILE *f)
+{
+	static const char digest[] =
+	    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+	struct catalog_sources list, again;
+	struct meta_text pinned = {.shown = "c"};
+	const char *before;
+	char *after;
+
+	if (catalog_sources_merge(NULL, catalog, f, &list) != 0)
+		return;
+	for (size_t i = 0; i < list.n; i++) {
+		if (list.source[i].sha256 != NULL)
+			continue;
+		if (catalog_source_pin(&list, &list.source[i], digest, &before, &after) <
+		    0)
+			abort();
+		pinned.text = after;
+		pinned.len = strlen(after);
+		if (catalog_sources_merge(NULL, &pinned, f, &again) != 0 ||
+		    again.n != list.n || again.source[i].sha256 == NULL ||
+		    strcmp(again.source[i].sha256, digest) != 0 ||
+		    strcmp(again.source[i].url, list.source[i].url) != 0)
+			abort();
+		catalog_sources_free(&again);
+		free(after);
+	}
+	catalog_sources_free(&list);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
@@ -62,10 +95,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		judge(&m);
 		metas_free(&m);
 	}
-	if (catalog_merge(NULL, &part[2], f, &c) == 0) {
+	if (catalog_merge(&(struct catalog_texts){.personal = &part[2]}, f, &c) == 0) {
 		catalog_show(&c, f);
 		catalog_free(&c);
 	}
+	sources(&part[2], f);
 	if (fclose(f) != 0)
 		abort();
 	if (n < PARTS) /* what catalogs say of themselves may be UTF-8 */

@@ -17,6 +17,7 @@
 #include "policy/base/output.h"
 #include "policy/lang/scalar.h"
 #include "policy/manifests/catalog.h"
+#include "policy/manifests/catalog_source.h"
 #include "policy/manifests/token_format.h"
 #include "shim/base/array.h"
 
@@ -521,7 +522,9 @@ catalog_of(const char *project, const char *personal, struct catalog *ret)
 
 	forget();
 	f = open_memstream(&said, &len);
-	r = catalog_merge(text(&a, "p", project), text(&b, "u", personal), f, ret);
+	r = catalog_merge(&(struct catalog_texts){.project = text(&a, "p", project),
+			      .personal = text(&b, "u", personal)},
+	    f, ret);
 	assert_int_equal(fclose(f), 0);
 	return r;
 }
@@ -576,6 +579,144 @@ the_nearer_catalog_stands_before(void **state)
 	assert_null(strstr(said, SENTINEL));
 	assert_int_equal(catalog_of(NULL, "secret a/b/c { }", &c), -EINVAL);
 	assert_int_equal(catalog_of("token a/b { }\ntoken a/b { }", NULL, &c), -EINVAL);
+}
+
+/* ---- catalogs by URL ---- S1-123 */
+
+#define DIGEST "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static int
+sources_of(const char *project, const char *personal, struct catalog_sources *ret)
+{
+	struct meta_text a, b;
+	size_t len;
+	FILE *f;
+	int r;
+
+	forget();
+	f = open_memstream(&said, &len);
+	r = catalog_sources_merge(
+	    text(&a, "p", project), text(&b, "u", personal), f, ret);
+	assert_int_equal(fclose(f), 0);
+	return r;
+}
+
+static void
+a_catalog_has_a_url_and_perhaps_a_digest(void **state)
+{
+	static struct catalog_sources l;
+
+	(void)state;
+	assert_int_equal(
+	    sources_of("catalog \"https://c.example/p\" sha256 " DIGEST,
+		"# mine\ncatalog \"https://a.example/x\" to private ca /ca.pem\n"
+		"catalog https://b.example sha256 " DIGEST " # why\n"
+		"catalog \"http://d.example/\"\n",
+		&l),
+	    0);
+	assert_int_equal(l.n, 4);
+	assert_string_equal(l.source[0].url, "https://a.example/x");
+	assert_string_equal(l.source[0].to, "private");
+	assert_string_equal(l.source[0].ca, "/ca.pem");
+	assert_null(l.source[0].sha256);
+	assert_false(l.source[0].project);
+	assert_string_equal(l.source[1].sha256, DIGEST);
+	assert_null(l.source[1].to);
+	assert_true(l.source[1].https);
+	assert_false(l.source[2].https);
+	assert_true(l.source[3].project);
+	catalog_sources_free(&l);
+}
+
+static void
+a_first_digest_is_written_after_its_url(void **state)
+{
+	static struct catalog_sources l;
+	const char *before;
+	char *after;
+
+	(void)state;
+	assert_int_equal(sources_of(NULL,
+			     "catalog \"https://a.example/x\" \\\n  to private # why\n"
+			     "catalog https://b.example",
+			     &l),
+	    0);
+	assert_int_equal(
+	    catalog_source_pin(&l, &l.source[0], DIGEST, &before, &after), 0);
+	assert_string_equal(after,
+	    "catalog \"https://a.example/x\" \\\n  to private sha256 " DIGEST
+	    " # why\ncatalog https://b.example");
+	free(after);
+	assert_int_equal(
+	    catalog_source_pin(&l, &l.source[1], DIGEST, &before, &after), 0);
+	assert_string_equal(after + strlen(before), " sha256 " DIGEST);
+	free(after);
+	catalog_sources_free(&l);
+}
+
+static void
+what_is_no_catalog_by_url_is_refused(void **state)
+{
+	static const struct {
+		const char *project, *personal, *why;
+	} bad[] = {
+	    {NULL, "catalog", "`catalog` takes one quoted URL"},
+	    {NULL, "catalog ftp://a.example/", "begins with https://"},
+	    {NULL, "catalog https://a@b.example/", "user name"},
+	    {NULL, "catalog https://a.example/ sha256", "`catalog` takes"},
+	    {NULL, "catalog https://a.example/ md5 x", "`catalog` takes"},
+	    {NULL, "catalog https://a.example/ sha256 0123", "64 lower-case"},
+	    {NULL, "catalog https://a.example/ to public", "`to` takes"},
+	    {NULL, "catalog https://a.example/ ca ca.pem", "absolute path"},
+	    {NULL, "catalog https://a.example/ to private to private", "duplicate `to`"},
+	    {NULL, "catalog https://a.example/ { }", "`catalog` takes"},
+	    {NULL, "catalog https://a.example/\ncatalog https://a.example/",
+		"duplicate `catalog`"},
+	    {"catalog https://a.example/ to loopback", NULL, "only allowed in your own"},
+	    {"catalog https://a.example/ ca /ca.pem", NULL, "only allowed in your own"},
+	};
+	static struct catalog_sources l;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		assert_int_equal(
+		    sources_of(bad[i].project, bad[i].personal, &l), -EINVAL);
+		if (strstr(said, bad[i].why) == NULL)
+			fail_msg("%s: %s", bad[i].why, said);
+	}
+	/* the same in both files: the user's applies */
+	assert_int_equal(sources_of("catalog https://a.example/ sha256 " DIGEST,
+			     "catalog https://a.example/ to private", &l),
+	    0);
+	assert_int_equal(l.n, 1);
+	assert_string_equal(l.source[0].to, "private");
+	catalog_sources_free(&l);
+	wrong(
+	    "catalog https://a.example/", NULL, "`catalog` is only allowed in a catalog");
+}
+
+static void
+a_fetched_catalog_is_between_the_bundled_one_and_the_users(void **state)
+{
+	static const char tokens[] = "token github/classic { description \"f\" }\n"
+				     "token own/thing { description \"f\" }\n"
+				     "token far/thing { }\n";
+	struct meta_text fetched = {"https://a.example/", tokens, strlen(tokens)};
+	const char mine[] = "token own/thing { description \"u\" }\n";
+	struct meta_text personal = {"u", mine, strlen(mine)};
+	struct catalog_texts texts = {
+	    .personal = &personal, .fetched = &fetched, .fetched_n = 1};
+	struct catalog c;
+
+	(void)state;
+	assert_int_equal(catalog_merge(&texts, stderr, &c), 0);
+	assert_string_equal(catalog_find(&c, "github/classic")->meta.description, "f");
+	assert_int_equal(catalog_find(&c, "github/classic")->origin, CATALOG_FETCHED);
+	assert_string_equal(catalog_find(&c, "own/thing")->meta.description, "u");
+	assert_int_equal(catalog_find(&c, "own/thing")->origin, CATALOG_PERSONAL);
+	assert_int_equal(catalog_find(&c, "far/thing")->origin, CATALOG_FETCHED);
+	assert_non_null(catalog_find(&c, "npm/granular"));
+	catalog_free(&c);
 }
 
 /* ---- shapes ---- */
@@ -633,6 +774,10 @@ main(void)
 	    cmocka_unit_test(sizes_have_a_limit),
 	    cmocka_unit_test(the_bundled_catalog_is_whole),
 	    cmocka_unit_test(the_nearer_catalog_stands_before),
+	    cmocka_unit_test(a_catalog_has_a_url_and_perhaps_a_digest),
+	    cmocka_unit_test(a_first_digest_is_written_after_its_url),
+	    cmocka_unit_test(what_is_no_catalog_by_url_is_refused),
+	    cmocka_unit_test(a_fetched_catalog_is_between_the_bundled_one_and_the_users),
 	    cmocka_unit_test(shapes_are_judged_with_their_sum),
 	};
 

@@ -101,7 +101,9 @@ everything(void **state)
 	     "expose github.create_* files.read_file\n"
 	     "budget 20\n"
 	     "ahead 4\n"
-	     "channels terminal elicitation");
+	     "channels terminal elicitation\n"
+	     "catalog deny");
+	assert_true(s.catalog_denied);
 	assert_int_equal(
 	    s.facets_allowed, 1u << FACET_SEARCH | 1u << FACET_QUERY | 1u << FACET_MCP);
 	assert_int_equal(s.facets_denied, 1u << FACET_QUERY | 1u << FACET_SECRETS);
@@ -200,7 +202,7 @@ static const char *const rows[][2] = {
 	"2:1: error: expected words only: a statement of settings.kennel has "
 	"no block and no list\n"},
     {"zzzzzzzz 1", "1:1: error: unknown statement `zzzzzzzz`: expected facet, expose, "
-		   "budget, ahead or channels\n"},
+		   "budget, ahead, channels or catalog\n"},
     {"\"budget\" 1", "1:1: error: unknown statement `budget`: did you mean `budget`?\n"},
     {"facet allow serach",
 	"1:13: error: unknown facet `serach`: did you mean `search`?\n"},
@@ -218,6 +220,10 @@ static const char *const rows[][2] = {
     {"budget 99999999999999999999", "1:8: error: expected a number from 0 to 4096\n"},
     {"budget 1\n\nbudget 2", "3:1: error: duplicate `budget`; first defined on line 1\n"},
     {"ahead x", "1:7: error: expected a number from 0 to 4096\n"},
+    {"catalog", "1:1: error: `catalog` takes allow or deny\n"},
+    {"catalog none", "1:9: error: expected allow or deny\n"},
+    {"catalog deny\ncatalog allow",
+	"2:1: error: duplicate `catalog`; first defined on line 1\n"},
     {"channels terminal\nchannels notify",
 	"2:1: error: duplicate `channels`; first defined on line 1\n"},
     {"channels terminals",

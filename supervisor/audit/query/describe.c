@@ -41,6 +41,8 @@ static const struct {
     {"vault", "vault: {action}[ {name}][ for {server}][ by {source}][, uid {uid}]"
 	      "[, {outcome}][ with status {status}][: {reason}]"},
     {"registry", "registry: {action}[ {name}][ by {source}] {outcome}[: {reason}]"},
+    {"catalog", "catalog {name}: {outcome}[, {bytes} bytes][ with status {status}][, "
+		"sha256 {sha256}][, pinned {pinned}][: {reason}]"},
     {"exception", "exception of {rule}[, owned by {owner}][, ticket {ticket}]"},
     {"manifest", "definition[ of {method}][ {name}] seen[, {outcome}][: {reason}]"},
     {"policy.load",

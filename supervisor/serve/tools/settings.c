@@ -6,6 +6,7 @@
  *	budget N
  *	ahead N
  *	channels NAME...
+ *	catalog allow|deny
  *
  * Trusts: the file, if it belongs to root or the user and others cannot write it. No
  * statement grants anything, so a wrong line can only show more names than wanted.
@@ -64,7 +65,7 @@ channel_name(enum channel channel)
 	return channels[channel];
 }
 
-enum { FACET, EXPOSE, BUDGET, AHEAD, CHANNELS, STATEMENT_N };
+enum { FACET, EXPOSE, BUDGET, AHEAD, CHANNELS, CATALOG, STATEMENT_N };
 
 struct line {
 	struct word word[WORDS_MAX];
@@ -282,6 +283,14 @@ statement_channels(struct reading *r, const struct line *l)
 	}
 }
 
+static void
+statement_catalog(struct reading *r, const struct line *l)
+{
+	r->settings->catalog_denied = strcmp(l->word[1].text, "deny") == 0;
+	if (!r->settings->catalog_denied && strcmp(l->word[1].text, "allow") != 0)
+		diag_error(r->diag, l->word[1].at, "expected allow or deny");
+}
+
 static const struct statement statements[STATEMENT_N] = {
     [FACET] = {"facet", statement_facet, 2, WORDS_MAX, false,
 	"allow or deny, and names of facets"},
@@ -291,6 +300,7 @@ static const struct statement statements[STATEMENT_N] = {
     [AHEAD] = {"ahead", statement_ahead, 1, 1, true, "one number"},
     [CHANNELS] = {"channels", statement_channels, 1, WORDS_MAX, true,
 	"names of channels"},
+    [CATALOG] = {"catalog", statement_catalog, 1, 1, true, "allow or deny"},
 };
 
 /* The statement with this name; STATEMENT_N: reported. */
@@ -306,7 +316,7 @@ statement_find(struct reading *r, const struct word *w)
 			return i;
 	}
 	unknown(r, w, "statement", list, STATEMENT_N,
-	    "facet, expose, budget, ahead or channels");
+	    "facet, expose, budget, ahead, channels or catalog");
 	return STATEMENT_N;
 }
 

@@ -1,6 +1,6 @@
 /*
- * settings.kennel: what an administrator or the user sets for every `kennel serve`
- * (kennel-settings(5)). It chooses what a list shows and grants nothing.
+ * settings.kennel: what an administrator or the user sets for every `kennel serve`, and
+ * whether catalogs are fetched (kennel-settings(5)). It chooses what a list shows and grants nothing.
  */
 #ifndef KENNEL_SUPERVISOR_SERVE_TOOLS_SETTINGS_H
 #define KENNEL_SUPERVISOR_SERVE_TOOLS_SETTINGS_H
@@ -35,9 +35,10 @@ struct settings {
 	uint32_t facets_allowed; /* as in struct facet_lists */
 	uint32_t facets_denied;
 	bool has_budget;
-	uint32_t budget;   /* tools that may be exposed, at most */
-	uint32_t ahead;    /* servers that are started before they are needed */
-	uint32_t channels; /* 1u << enum channel, or'ed */
+	uint32_t budget;     /* tools that may be exposed, at most */
+	uint32_t ahead;      /* servers that are started before they are needed */
+	uint32_t channels;   /* 1u << enum channel, or'ed */
+	bool catalog_denied; /* no catalog is fetched */
 	struct expose *expose;
 	size_t expose_n;
 };
