@@ -22,8 +22,6 @@
 #include "supervisor/catalog/catalog.h"
 #include "supervisor/audit/audit.h"
 #include "supervisor/cli/cli.h"
-#include "supervisor/cli/secret.h"
-#include "supervisor/help/help.h"
 #include "supervisor/serve/tools/settings.h"
 
 struct fetching {
@@ -247,36 +245,17 @@ fetch(struct fetching *g)
 	return r;
 }
 
-static int
-options(int argc, char **argv, struct fetching *g, const char **ret_project)
+int
+secret_catalog_fetch(const char *project, bool first)
 {
-	for (int i = 1; i < argc; i++) {
-		if (strcmp(argv[i], "--first") == 0)
-			g->first = true;
-		else if (strcmp(argv[i], "--project") == 0 && i + 1 < argc)
-			*ret_project = argv[++i];
-		else if (argv[i][0] == '-')
-			return secret_unknown_option("catalog", i + 1);
-		else
-			return help_usage(&secret_help, "catalog",
-			    "fetch takes no name: it gets every catalog by URL");
-	}
-	if (g->first && (isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1)) {
+	static struct fetching g;
+	int status;
+
+	if (first && (isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1)) {
 		log_error("--first asks a person: run it on a terminal");
 		return EXIT_USAGE;
 	}
-	return 0;
-}
-
-int
-secret_catalog_fetch_main(int argc, char **argv)
-{
-	static struct fetching g;
-	const char *project = NULL;
-	int status = options(argc, argv, &g, &project);
-
-	if (status != 0)
-		return status;
+	g.first = first;
 	g.project = metas_project(project);
 	g.config = paths_config_dir();
 	g.store = paths_catalogs_dir();

@@ -5,6 +5,7 @@
 #ifndef KENNEL_SUPERVISOR_CLI_CLI_H
 #define KENNEL_SUPERVISOR_CLI_CLI_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -74,8 +75,9 @@ int secret_dialog_start(
 /* secret_set.c: the token format that the manifests give for the value of this path; NULL:
  * none. project: as --project, or NULL. */
 const char *secret_shape(const char *path, const char *project);
-/* supervisor/catalog: kennel secret catalog fetch; argv[0] is "fetch" */
-int secret_catalog_fetch_main(int argc, char **argv);
+/* supervisor/catalog: kennel secret catalog fetch; project: as --project, or NULL; first:
+ * --first */
+int secret_catalog_fetch(const char *project, bool first);
 int find_secret_main(int argc, char **argv);
 /* secret_audit.c: the records of this process belong to a start, which was refused and
  * grants again; session: its id. */

@@ -25,7 +25,7 @@ struct secret_options {
 	int word_n;
 	const char *project; /* NULL: search upwards from here */
 	struct meta_filter filter;
-	bool json, strict;
+	bool json, strict, first;
 };
 
 /* Parses options. Returns 0, or EXIT_USAGE after reporting why. Never shows an
@@ -41,6 +41,7 @@ enum { /* may */
 	SECRET_STRICT = 2,
 	SECRET_FILTER = 4, /* --contains --scope --status --internal */
 	SECRET_ALL = 8,
+	SECRET_FIRST = 16,
 };
 
 #endif

@@ -229,20 +229,20 @@ secret_catalog_main(int argc, char **argv)
 	const struct catalog_row *t = NULL;
 	struct secret_options o;
 	struct catalog c;
-	bool show, list;
-	int r;
+	bool show, list, fetch;
+	int r = secret_options(argc, argv, SECRET_JSON | SECRET_FIRST, 1, 2, &o);
 
-	if (argc > 1 && strcmp(argv[1], "fetch") == 0)
-		return secret_catalog_fetch_main(argc - 1, argv + 1);
-	r = secret_options(argc, argv, SECRET_JSON, 1, 2, &o);
 	if (r != 0)
 		return r;
 	show = strcmp(o.word[0], "show") == 0;
 	list = strcmp(o.word[0], "list") == 0;
-	if ((!show && !list && strcmp(o.word[0], "validate") != 0) ||
-	    (o.word_n == 2) != show)
+	fetch = strcmp(o.word[0], "fetch") == 0;
+	if ((!show && !list && !fetch && strcmp(o.word[0], "validate") != 0) ||
+	    (o.word_n == 2) != show || (o.first && !fetch) || (o.json && fetch))
 		return help_usage(
 		    &secret_help, argv[0], "expected list, validate, show or fetch");
+	if (fetch)
+		return secret_catalog_fetch(o.project, o.first);
 	if (catalog_all(&o, &c) != 0)
 		return EXIT_INPUT;
 	if (show)
