@@ -44,7 +44,7 @@ void catalog_sources_free(struct catalog_sources *);
 int catalog_source_pin(const struct catalog_sources *, const struct catalog_source *,
     const char *digest, const char **ret_before, char **ret_after);
 
-/* The stored copy in this directory: text NULL if there is none.  -EBADMSG: it does not
+/* The stored copy in this directory: text NULL if it is missing.  -EBADMSG: it does not
  * have this digest.  Otherwise as catalog_read.  The caller frees the text. */
 int catalog_stored_read(
     const char *store, const struct catalog_source *, FILE *diag, struct metas_text *ret);

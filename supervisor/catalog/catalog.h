@@ -47,7 +47,7 @@ struct catalog_fetch {
 /* ---- outcome.c ---- */
 
 const char *outcome_name(enum catalog_outcome);
-/* The outcome of this name, OUTCOME_N if there is none. */
+/* The outcome of this name, or OUTCOME_N. */
 enum catalog_outcome outcome_find(const char *, size_t len);
 /* May what was fetched be used? */
 bool outcome_good(enum catalog_outcome);
