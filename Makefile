@@ -293,6 +293,7 @@ LEASH = \
 	leash/launch_secret.o \
 	leash/launch_source.o \
 	leash/launch_vault.o \
+	leash/live.o \
 	leash/main.o \
 	leash/network.o \
 	leash/network_ask.o \
@@ -632,6 +633,7 @@ KENNEL = \
 	supervisor/launch/leash_approvals.o \
 	supervisor/launch/leash_client.o \
 	supervisor/launch/leash_message.o \
+	supervisor/launch/live_secrets.o \
 	supervisor/launch/person_sockets.o \
 	supervisor/launch/policy_files.o \
 	supervisor/launch/policy_find.o \

@@ -80,7 +80,8 @@ launch_fields(struct leash *l, size_t len, const char **ret_name)
 	l->login = l->mode == LEASH_LOGIN;
 	if (l->explain || l->login)
 		l->mode = LEASH_EXEC;
-	l->one_call = l->mode == LEASH_CALL;
+	l->live = l->mode == LEASH_LIVE;
+	l->one_call = l->mode == LEASH_CALL || l->live;
 	l->learn = l->mode == LEASH_LEARN;
 	if (l->learn)
 		l->explain = true;

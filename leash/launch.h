@@ -38,6 +38,9 @@ void route_end(void);
  */
 int launch_vault_secret(struct leash *, const struct sealed_secret *, struct secret **ret,
     struct reason *why);
+/* Does the vault have a value for this line?  It is not released, so no grant is needed.
+ * Fails as above. */
+int launch_vault_check(struct leash *, const struct sealed_secret *, struct reason *why);
 /* The old values of the path of this row, which must be the last one resolved.  The
  * scrubber learns them under this number; the server does not get them. */
 int launch_vault_replaced(

@@ -27,7 +27,7 @@
 #define SIGNERS_CAP     (SIGN_SIGNERS_MAX * (2 * SIGN_KEY_LEN + 1) + 1)
 #define QUESTION_DOMAIN "kennel: use of a secret"
 
-enum { WAITS = 1, AGREED };
+enum { WAITS = 1, ANSWERED };
 
 struct uses {
 	struct leash *l;
@@ -175,6 +175,16 @@ ask_all(struct uses *u)
 
 /* ---- the answers ----------------------------------------------------------------- */
 
+/* A check of the sources goes on with the others. */
+static int
+withheld(struct uses *u, uint32_t i, const char *what)
+{
+	if (!u->l->live)
+		return refuse(u, i, STATUS_REFUSED, -EACCES, what);
+	u->l->withheld[i] = what;
+	return 0;
+}
+
 static int
 take_answer(struct uses *u, uint32_t number, uint32_t answer)
 {
@@ -182,14 +192,12 @@ take_answer(struct uses *u, uint32_t number, uint32_t answer)
 	    u->state[number - 1] != WAITS)
 		return -EBADMSG;
 	u->waiting--;
-	if (answer == LEASH_ONCE || answer == LEASH_SESSION) {
-		u->state[number - 1] = AGREED;
+	u->state[number - 1] = ANSWERED;
+	if (answer == LEASH_ONCE || answer == LEASH_SESSION)
 		return 0;
-	}
 	if (answer == LEASH_DENY)
-		return refuse(
-		    u, number - 1, STATUS_REFUSED, -EACCES, "a person denied its use");
-	return refuse(u, number - 1, STATUS_REFUSED, -EACCES,
+		return withheld(u, number - 1, "a person denied its use");
+	return withheld(u, number - 1,
 	    "approval of its use timed out; answer in time with kennel approve");
 }
 

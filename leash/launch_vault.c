@@ -101,6 +101,10 @@ say_missing(const struct missing *m, int r, uint32_t reason, const char *what)
 	const char *rest = "";
 	size_t i = 0;
 
+	if (m->l->live && (reason == REASON_NO_GRANT || reason == REASON_OTHER_POLICY))
+		return reason_set(m->why, -EACCES,
+		    "the vault releases it to servers only, not to this check: start a "
+		    "server that uses it");
 	while (i < ARRAY_LEN(reason_row) && reason_row[i].reason != reason)
 		i++;
 	if (i < ARRAY_LEN(reason_row)) {
@@ -160,8 +164,8 @@ connect_keeper(const struct missing *m)
 		? -ENOENT
 		: keeper_reach(run_dir, -1, who, &keeper_session.keeper, &state);
 	if (r == -ENOENT)
-		(void)say_missing(m, r, closed_reason(), NULL);
-	else if (r < 0)
+		return say_missing(m, r, closed_reason(), NULL);
+	if (r < 0)
 		(void)reason_set(
 		    m->why, r, "unable to reach the keeper: %s", strerror(-r));
 	return r;
@@ -199,6 +203,22 @@ launch_vault_secret(struct leash *l, const struct sealed_secret *row, struct sec
 	if (r == 0)
 		keeper_session.last = row;
 	return r < 0 ? say_missing(&m, r, reason, what) : 0;
+}
+
+int
+launch_vault_check(struct leash *l, const struct sealed_secret *row, struct reason *why)
+{
+	struct missing m = {l, row, why};
+	uint32_t reason = 0;
+	int r = connect_keeper(&m);
+
+	if (r < 0)
+		return r;
+	r = secret_in_keeper(
+	    keeper_session.keeper, policy_str(&l->policy, row->ref), &reason);
+	if (r == -ENOENT)
+		reason = REASON_NOT_THERE;
+	return r < 0 ? say_missing(&m, r, reason, NULL) : 0;
 }
 
 /*

@@ -11,6 +11,7 @@
  *	LEASH_ANSWER ---------------->	the user's answer
  *	   <--------------- LEASH_STARTED  with the server's stdio
  *	   <--------------- LEASH_REFUSED  and it exits
+ *	   <--------------- LEASH_RESOLVED LEASH_LIVE: and it exits
  *	LEASH_SIGNAL ---------------->	to the server
  *	LEASH_END ------------------->	TERM, then KILL after the grace time
  *	   <--------------- LEASH_NEEDS_RECORDER  its recorder is gone
@@ -36,7 +37,7 @@
 #include <stdint.h>
 
 #define LEASH_CHANNEL_FD  3
-#define LEASH_VERSION     8
+#define LEASH_VERSION     9
 #define LEASH_PACKET_MAX  (64u << 10)
 #define LEASH_ARGS_MAX    1024
 #define LEASH_SECRETS_MAX 256 /* of one server */
@@ -118,6 +119,22 @@ enum leash_message {
 	 * way.  u32 enum leash_named, str path, as an absolute path of the cell, str the
 	 * program ("": unknown).  Without secrets. */
 	LEASH_NAMED = 27,
+	/*
+	 * LEASH_LIVE: u32 n, the number of the server's secrets without the credentials of
+	 * sources, and for each u32 enum leash_resolved, u32 exit status of its program
+	 * (RESOLVED_STATUS, else 0), str why ("": RESOLVED_OK).  Without secrets.
+	 */
+	LEASH_RESOLVED = 29,
+};
+
+/* What the source of a secret has. */
+enum leash_resolved {
+	RESOLVED_OK = 1,  /* a value */
+	RESOLVED_MISSING, /* none that a server could use */
+	RESOLVED_LOCKED,  /* the vault is locked */
+	RESOLVED_STATUS,  /* its program ended with this status */
+	RESOLVED_ASKS,    /* its use was not approved, so the source was not queried */
+	RESOLVED_END
 };
 
 /* What a system call does with the file that it names. */
@@ -151,7 +168,11 @@ enum leash_mode {
 	LEASH_LEARN = 5,   /* as LEASH_RUN; each exec and each named file is reported */
 	LEASH_LOGIN =
 	    6, /* as LEASH_EXEC, of a remote server's command: a person logs in */
+	LEASH_LIVE = 7, /* starts no server: queries the sources of its secrets */
 };
+
+#define LEASH_RESOLVED_MAX 128 /* secrets of a LEASH_LIVE without credentials */
+#define LEASH_RESOLVED_WHY 400 /* bytes of a why, with its NUL */
 
 /* How long the leash waits between TERM and KILL when the supervisor requests a
  * graceful end; the whole tree must be gone within 2 s. */

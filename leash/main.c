@@ -310,11 +310,13 @@ main(void)
 	if (r == 0)
 		r = leash_die_with_supervisor(l, true);
 	if (r == 0) {
-		r = launch(l, &status, why);
+		r = l->live ? live(l, &status, why) : launch(l, &status, why);
 		if (r < 0)
 			dispatch_refuse(l, status, why);
 	}
-	if (r == 0) {
+	if (r == 0 && l->live)
+		status = 0;
+	else if (r == 0) {
 		l->phase = PHASE_RUNNING;
 		r = watch_begin(l);
 		if (r == 0)

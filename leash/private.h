@@ -56,6 +56,7 @@ struct leash {
 	bool one_call; /* the server is for one call */
 	bool login;    /* a person logs in at a remote server's issuer */
 	bool learn;    /* report each named file, too */
+	bool live;     /* query the sources of its secrets, and start no server */
 	char session[17];
 	char *memory;      /* the launch message, kept for its strings */
 	const char **argv; /* what to start; NULL-terminated */
@@ -79,6 +80,8 @@ struct leash {
 	struct vault *vault;
 	uint32_t approve[LEASH_SECRETS_MAX]; /* according to the manifests */
 	size_t approve_n;                    /* number of secrets, or 0 */
+	/* live: why its use was not approved, or NULL */
+	const char *withheld[LEASH_SECRETS_MAX];
 	const struct secret *secret[LEASH_SECRETS_MAX];
 	uint64_t scrubbed[LEASH_SECRETS_MAX];   /* as last reported */
 	uint64_t shaped[SCRUB_CREDENTIALS_MAX]; /* the same, by credential format */
@@ -123,6 +126,10 @@ int launch(struct leash *, int *ret_status, char why[LEASH_TEXT_MAX]);
 /* launch_approval.c: requests approval for each secret that needs it; blocks until all
  * have been answered.  0, or the launch is over: *ret_status and why. */
 int launch_approval_ask(struct leash *, int *ret_status, char why[LEASH_TEXT_MAX]);
+
+/* live.c: queries the source of each secret, and reports what it has.  0, or
+ * *ret_status and why. */
+int live(struct leash *, int *ret_status, char why[LEASH_TEXT_MAX]);
 
 /* output.c */
 int pump_start(struct pump *, struct leash *, int in, int out, bool to_log);

@@ -1,5 +1,6 @@
 /*
- * Gets a value from the keeper, directly into the vault's pages.
+ * Gets a value from the keeper, directly into the vault's pages, or asks whether it
+ * has one.
  *
  * Process: the leash, before it sandboxes itself.  The request contains the
  * policy's id and its signers; the keeper decides by the grants in the vault file.
@@ -90,4 +91,66 @@ secret_from_keeper(struct vault *v, int keeper, const struct secret_client *a,
 	if (r == 0)
 		*ret = s;
 	return r;
+}
+
+/* One page of the path's versions; *ret_from is where the next begins, 0: no more. */
+static int
+read_versions(struct wire_in *in, const char *path, uint32_t *ret_from, bool *ret_current)
+{
+	uint32_t next = wire_get_u32(in), n = wire_get_u32(in);
+	bool current = false;
+
+	for (uint32_t i = 0; i < n && i < KEEPER_ROWS && in->error == 0; i++) {
+		const char *of = wire_get_str(in, KEEPER_PATH_MAX);
+		uint64_t retired;
+
+		(void)wire_get_u32(in); /* the version */
+		(void)wire_get_u64(in); /* when it was made */
+		retired = wire_get_u64(in);
+		if (in->error == 0)
+			current |= retired == 0 && strcmp(of, path) == 0;
+	}
+	if (wire_end(in) < 0 || (next != 0 && next <= *ret_from))
+		return -EBADMSG;
+	*ret_from = next;
+	*ret_current |= current;
+	return 0;
+}
+
+int
+secret_in_keeper(int keeper, const char *path, uint32_t *ret_reason)
+{
+	static uint8_t memory[KEEPER_ROWS * (KEEPER_PATH_MAX + 64)];
+	bool current = false;
+	uint32_t from = 0, type;
+	struct wire_out out;
+	struct wire_in in;
+	size_t len = 0;
+	int r = 0;
+
+	*ret_reason = 0;
+	if (strlen(path) > KEEPER_PATH_MAX)
+		return -ENOENT; /* the keeper stores no such path */
+	do {
+		wire_out_init(&out, memory, sizeof(memory));
+		wire_put_u32(&out, KEEPER_VERSIONS);
+		wire_put_str(&out, path);
+		wire_put_u32(&out, from);
+		r = wire_send(keeper, &out, NULL, 0);
+		if (r == 0)
+			r = wire_recv(
+			    keeper, memory, sizeof(memory), &len, NULL, 0, NULL);
+		if (r < 0)
+			return r == -EAGAIN ? -ETIMEDOUT : r;
+		wire_in_init(&in, memory, len);
+		type = wire_get_u32(&in);
+		if (type == KEEPER_REFUSED) {
+			*ret_reason = wire_get_u32(&in);
+			return -EACCES;
+		}
+		r = type == KEEPER_VERSIONS_ARE
+			? read_versions(&in, path, &from, &current)
+			: -EBADMSG;
+	} while (r == 0 && from != 0);
+	return r < 0 ? r : current ? 0 : -ENOENT;
 }

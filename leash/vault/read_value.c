@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -319,6 +320,8 @@ secret_from_program(struct vault *v, const struct helper_order *order, int64_t w
 		r = helper_hear(&h, &in, wait_ms);
 	helper_end(&h);
 	r = helper_told(&h, r, how, sizeof(how));
+	if (r == -EIO && WIFEXITED(h.status))
+		why->status = WEXITSTATUS(h.status);
 	if (r < 0)
 		value_drop(v, in.secret, in.len);
 	else {

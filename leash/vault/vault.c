@@ -1,6 +1,7 @@
 /*
  * The vault: a stack of values in locked pages.  Values are freed only together,
- * when the vault is wiped and unmapped.  A vault lives as long as its server.
+ * when the vault is wiped and unmapped; the newest one may be wiped before.  A vault
+ * lives as long as its server.
  *
  * Process: the leash.  Holds every secret of one server.  Must never copy a value
  * out of the pages, except into other memory of the same vault.
@@ -166,6 +167,22 @@ value_close(struct vault *v, struct secret *s, size_t len, const char **ret_what
 	v->newest = s;
 	(void)vault_scratch(v, sizeof(*s) + len + 1); /* value_open checked the room */
 	return 0;
+}
+
+void
+secret_drop(struct vault *v, struct secret *s)
+{
+	size_t len = s->len;
+
+	s->len = 0;
+	s->variable = NULL;
+	if (v->newest != s) {
+		vault_wipe(s->bytes, len);
+		return;
+	}
+	v->newest = s->next;
+	v->used = (size_t)((uint8_t *)s - v->page); /* names come before their value */
+	value_drop(v, s, len);
 }
 
 struct secret *

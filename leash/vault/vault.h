@@ -96,6 +96,9 @@ struct secret_client {
  */
 int secret_from_keeper(struct vault *, int keeper, const struct secret_client *,
     uint32_t which, struct secret **ret, uint32_t *ret_reason, const char **ret_what);
+/* Does the keeper have a current value of this path?  The value stays there.  0;
+ * -ENOENT; -EACCES: refused, *ret_reason as above; -EBADMSG; -EPIPE; -ETIMEDOUT. */
+int secret_in_keeper(int keeper, const char *path, uint32_t *ret_reason);
 
 /*
  * copied_value.c: these bytes, which the caller wipes.  0; -ENOMEM: the vault is full;
@@ -103,6 +106,9 @@ int secret_from_keeper(struct vault *, int keeper, const struct secret_client *,
  */
 int secret_from_bytes(
     struct vault *, const void *, size_t len, struct secret **ret, const char **ret_what);
+
+/* Wipes a value of the vault, which must not be used any more. */
+void secret_drop(struct vault *, struct secret *);
 
 size_t secret_len(const struct secret *);
 /* Takes time that depends on the lengths only. */

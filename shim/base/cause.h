@@ -12,6 +12,7 @@
 /* Why an operation failed, for the user: one line, without secrets. */
 struct reason {
 	char text[REASON_MAX];
+	int status; /* of a program that exited, or 0; reason_set leaves it */
 };
 
 /* Returns r, so that a failure is one statement; a longer text is cut. */

@@ -26,6 +26,7 @@ struct secret_options {
 	const char *project; /* NULL: search upwards from here */
 	struct meta_filter filter;
 	bool json, strict, first;
+	bool live, ask;
 };
 
 /* Parses options. Returns 0, or EXIT_USAGE after reporting why. Never shows an
@@ -42,6 +43,7 @@ enum { /* may */
 	SECRET_FILTER = 4, /* --contains --scope --status --internal */
 	SECRET_ALL = 8,
 	SECRET_FIRST = 16,
+	SECRET_LIVE = 32, /* --live --ask */
 };
 
 #endif

@@ -36,6 +36,7 @@ static const struct {
     {"set", true},
     {"rotate", true},
     {"versions", true}, /* with --restore */
+    {"validate", true}, /* with --live: programs run */
     {"unlock", true},
     {"grant", true},
     {"recover", true},
@@ -103,11 +104,12 @@ reason_of(int status)
 	    {EXIT_LOCKED, "the vault is locked or could not be unlocked"},
 	    {EXIT_NOT_FOUND, "there is no vault, or no such path in it"},
 	};
+	bool of_sources = strcmp(change.verb, "validate") == 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(reasons); i++)
-		if (reasons[i].status == status)
+		if (reasons[i].status == status && !of_sources)
 			return reasons[i].reason;
-	return "kennel-secret failed";
+	return of_sources ? "the sources could not be queried" : "kennel-secret failed";
 }
 
 /* Only a vault that was not opened is a denial: other failures refuse nothing. */

@@ -21,6 +21,8 @@ static const struct option_row {
     {"--json", SECRET_JSON, 0, offsetof(struct secret_options, json)},
     {"--strict", SECRET_STRICT, 0, offsetof(struct secret_options, strict)},
     {"--first", SECRET_FIRST, 0, offsetof(struct secret_options, first)},
+    {"--live", SECRET_LIVE, 0, offsetof(struct secret_options, live)},
+    {"--ask", SECRET_LIVE, 0, offsetof(struct secret_options, ask)},
     {"--all", SECRET_ALL, 0, offsetof(struct secret_options, filter.all)},
     {"--internal", SECRET_FILTER, 0, offsetof(struct secret_options, filter.internal)},
     {"--contains", SECRET_FILTER, offsetof(struct secret_options, filter.contains), 0},

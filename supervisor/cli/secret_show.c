@@ -1,9 +1,10 @@
 /*
- * kennel secret list, show, validate: show manifests and check them. They contact no
- * source and handle no value.
+ * kennel secret list, show, validate: show manifests and check them. They handle no
+ * value; only validate --live contacts a source, through a leash.
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "policy/base/output.h"
@@ -14,6 +15,7 @@
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/secret.h"
 #include "supervisor/help/help.h"
+#include "supervisor/launch/live_secrets.h"
 
 #define EXIT_NO 1
 
@@ -182,6 +184,77 @@ patterns_check(const struct metas *m, const struct catalog *c)
 	return odd;
 }
 
+/* Returns EXIT_NO if a source has no value. */
+static int
+print_live(const struct live_secret *s, size_t n, bool json)
+{
+	struct out out;
+	int status = 0;
+
+	out_init(&out, stdout);
+	if (json)
+		out_list(&out, NULL);
+	for (size_t i = 0; i < n; i++) {
+		const struct child_resolved *has = &s[i].has;
+		const char *name = live_name(has->state);
+
+		if (has->state != RESOLVED_OK && has->state != RESOLVED_ASKS)
+			status = EXIT_NO;
+		if (json) {
+			out_object(&out, NULL);
+			out_text(&out, "path", s[i].meta->path);
+			out_text(&out, "live", name);
+			if (has->state == RESOLVED_STATUS)
+				out_number(&out, "exit_status", (uint64_t)has->status);
+			if (has->why[0] != '\0')
+				out_text(&out, "reason", has->why);
+			out_end(&out);
+			continue;
+		}
+		printf("%s: %s", s[i].meta->path, name);
+		if (has->state == RESOLVED_STATUS)
+			printf(" %d", has->status);
+		if (has->why[0] != '\0')
+			printf(": ");
+		out_plain(stdout, has->why, strlen(has->why));
+		printf("\n");
+	}
+	if (json)
+		out_end(&out);
+	return status;
+}
+
+/* Asks the sources of all secrets that the project declares. */
+static int
+validate_live(
+    int argc, char **argv, const struct metas *m, const struct secret_options *o)
+{
+	static char why[LEASH_TEXT_MAX];
+	struct live_secret *s = calloc(m->n + 1, sizeof(*s));
+	size_t n = 0;
+	int status;
+
+	if (s == NULL) {
+		fprintf(stderr, "kennel secret: out of memory\n");
+		return EXIT_FAILED;
+	}
+	for (size_t i = 0; i < m->n; i++)
+		if (m->meta[i].declared && !m->meta[i].internal)
+			s[n++].meta = &m->meta[i];
+	status = n == 0 ? 0 : vault_log_begin(argc, argv);
+	if (status == 0 && n > 0) {
+		status = live_secrets(s, n, o->ask, why);
+		vault_log_end(status);
+		if (status != 0)
+			fprintf(stderr,
+			    "kennel secret: unable to check the sources: %s\n", why);
+	}
+	if (status == 0)
+		status = print_live(s, n, o->json);
+	free(s);
+	return status;
+}
+
 int
 secret_validate_main(int argc, char **argv)
 {
@@ -189,14 +262,19 @@ secret_validate_main(int argc, char **argv)
 	struct secret_options o;
 	struct catalog c;
 	struct metas m;
+	bool json;
 	FILE *diag;
-	int r = secret_options(argc, argv, SECRET_JSON | SECRET_STRICT, 0, 0, &o);
+	int r = secret_options(
+	    argc, argv, SECRET_JSON | SECRET_STRICT | SECRET_LIVE, 0, 0, &o);
 
+	if (r == 0 && o.ask && !o.live)
+		r = help_usage(&secret_help, argv[0], "--ask needs --live");
 	if (r != 0)
 		return r;
-	diag = o.json ? stdout : stderr;
+	json = o.json && !o.live; /* with --live, the document is its results */
+	diag = json ? stdout : stderr;
 	r = metas_read(metas_project(o.project), paths_config_dir(),
-	    META_WARN | (o.strict ? META_STRICT : 0U) | (o.json ? META_JSON : 0U), diag,
+	    META_WARN | (o.strict ? META_STRICT : 0U) | (json ? META_JSON : 0U), diag,
 	    &m);
 	if (r == 0 && catalog_all(&o, &c) != 0) {
 		metas_free(&m);
@@ -217,8 +295,9 @@ secret_validate_main(int argc, char **argv)
 		       "tokens are known\n",
 		    declared, known, m.warning_n + odd, c.n);
 	catalog_free(&c);
+	r = o.live ? validate_live(argc, argv, &m, &o) : 0;
 	metas_free(&m);
-	return flushed(0);
+	return flushed(r);
 }
 
 /* ---- catalog -------------------------------------------------------------- */

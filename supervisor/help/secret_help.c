@@ -19,6 +19,8 @@ static const struct help_option options[] = {
     {"--project", "DIR", "the project; default: searched upwards from here"},
     {"--strict", NULL, "a path that is both required and optional is an error"},
     {"--first", NULL, "ask whether to write the digest of a first fetch"},
+    {"--live", NULL, "query the source of each declared secret"},
+    {"--ask", NULL, "request the approvals that --live needs, else skip"},
     {"--key-file", "FILE", "unlock with this file in place of a passphrase"},
     {"--stdin", NULL, "read from standard input in place of the terminal"},
     {"--fd", "N", "read from this descriptor in place of the terminal"},
@@ -52,8 +54,12 @@ static const struct help_verb verbs[] = {
     {"show", DECLARED, "[--json] [--all] [--project DIR] PATH",
 	"print what is known about a secret, never its value", "--json --all --project",
 	"kennel secret show team/github/token", "-"},
-    {"validate", DECLARED, "[--json] [--strict] [--project DIR]", "check the manifests",
-	"--json --strict --project", "kennel secret validate", ""},
+    {"validate", DECLARED, "[--json] [--strict] [--live [--ask]] [--project DIR]",
+	"check the manifests, and with --live the sources",
+	"--json --strict --live --ask --project", "kennel secret validate --live", "",
+	.more = "With --live, a confined process queries the source of each declared "
+		"secret\n"
+		"and prints ok, missing, locked, asks, or the status of its program."},
     {"sources", DECLARED, "[--json] [--project DIR] [PATH]",
 	"print which source provides a value", "--json --project",
 	"kennel secret sources team/github/token", "-"},

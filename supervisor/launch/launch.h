@@ -50,6 +50,10 @@ int find_policy(const char *file, const char *name, struct policy_found *ret, ch
  * file may not exist yet. */
 int find_policy_unpinned(const char *file, const char *name, struct policy_found *ret,
     char *why, size_t why_cap);
+/* The same for this text, which kennel itself wrote: prints nothing. path: its name in
+ * errors and records. */
+int find_policy_text(const char *path, const char *text, const char *name,
+    struct policy_found *ret, char *why, size_t why_cap);
 /* Loads the same policy again, from a descriptor of its own: 0, or an exit status and
  * why. */
 int policy_found_copy(
@@ -135,6 +139,7 @@ struct open_order {
 	const struct approved_uses *approved; /* NULL: none (leash_approvals.h) */
 	int argc;                             /* LEASH_RUN: 0 for the policy's `run` */
 	char *const *argv;
+	struct child_resolved *resolved; /* LEASH_LIVE: as in child_order */
 	int copy; /* the server is learned: LEASH_LEARN, and as in child_order; 0: no */
 	struct loop *loop; /* runs only while an approval of the start is pending */
 	int signals;       /* from open_signals: one ends such a start */

@@ -213,6 +213,29 @@ take_started(struct child *c, struct wire_in *in, const int *fds, size_t fds_n,
 }
 
 static int
+take_resolved(const struct child_order *order, struct wire_in *in)
+{
+	uint32_t n = wire_get_u32(in), state, status;
+
+	if (order->resolved == NULL || n > LEASH_RESOLVED_MAX)
+		return -EBADMSG;
+	for (uint32_t i = 0; i < n; i++) {
+		struct child_resolved *to = &order->resolved[i];
+		const char *why;
+
+		state = wire_get_u32(in);
+		status = wire_get_u32(in);
+		why = wire_get_str(in, LEASH_RESOLVED_WHY - 1);
+		if (in->error != 0 || state == 0 || state >= RESOLVED_END || status > 255)
+			return -EBADMSG;
+		to->state = (enum leash_resolved)state;
+		to->status = (int)status;
+		(void)snprintf(to->why, sizeof(to->why), "%s", why); /* fits */
+	}
+	return wire_end(in) < 0 ? -EBADMSG : 0;
+}
+
+static int
 take_refused(struct wire_in *in, int *ret_status, char *why)
 {
 	uint32_t status = wire_get_u32(in);
@@ -225,9 +248,9 @@ take_refused(struct wire_in *in, int *ret_status, char *why)
 	return -ECONNREFUSED;
 }
 
-/* Reads the first answer: started or refused; or an approval request (1). */
+/* Reads the first answer: started, resolved or refused; or an approval request (1). */
 static int
-first_answer(struct child *c, enum leash_mode mode, struct child_news *news,
+first_answer(struct child *c, const struct child_order *order, struct child_news *news,
     int *ret_status, char *why)
 {
 	static uint8_t memory[LEASH_PACKET_MAX];
@@ -242,8 +265,10 @@ first_answer(struct child *c, enum leash_mode mode, struct child_news *news,
 		return r;
 	wire_in_init(&in, memory, len);
 	type = wire_get_u32(&in);
-	if (type == LEASH_STARTED)
-		r = take_started(c, &in, fds, fds_n, mode);
+	if (type == LEASH_STARTED && order->resolved == NULL)
+		r = take_started(c, &in, fds, fds_n, order->mode);
+	else if (type == LEASH_RESOLVED)
+		r = take_resolved(order, &in);
 	else if (type == LEASH_USE && news != NULL)
 		r = child_read(&in, type, news) < 0 ? -EBADMSG : 1;
 	else
@@ -292,7 +317,7 @@ int
 child_first(const struct child_order *order, struct child *c, struct child_news *ret_news,
     int *ret_status, char why[LEASH_TEXT_MAX])
 {
-	return first_answer(c, order->mode, ret_news, ret_status, why);
+	return first_answer(c, order, ret_news, ret_status, why);
 }
 
 int
@@ -308,7 +333,7 @@ child_launch(const struct child_order *order, int wait_ms, struct child *c,
 	if (r == 0 && poll(&wait, 1, wait_ms) <= 0)
 		r = -ETIMEDOUT;
 	if (r == 0)
-		r = first_answer(c, order->mode, NULL, ret_status, why);
+		r = first_answer(c, order, NULL, ret_status, why);
 	if (r == -EPIPE)
 		child_lost(c, why, &ended);
 	if (r < 0)

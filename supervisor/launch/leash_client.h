@@ -15,6 +15,13 @@
 #include "shim/base/loop.h"
 #include "shim/base/wire.h"
 
+/* What the source of a secret has. */
+struct child_resolved {
+	enum leash_resolved state; /* 0: not reported */
+	int status;                /* RESOLVED_STATUS: of its program */
+	char why[LEASH_RESOLVED_WHY];
+};
+
 struct child_order {
 	const char *leash; /* path of kennel-leash */
 	const struct policy *policy;
@@ -32,6 +39,8 @@ struct child_order {
 	char *const
 	    *argv; /* program and arguments; LEASH_RUN: none for the policy's `run` */
 	int argc;
+	/* LEASH_LIVE: where the results go (of LEASH_RESOLVED_MAX); else NULL */
+	struct child_resolved *resolved;
 	/* the approval that manifests require for each of the server's secrets (enum
 	 * sealed_approve); NULL: none */
 	const uint32_t *approve;

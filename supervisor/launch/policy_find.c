@@ -45,6 +45,7 @@ struct search {
 	bool by_name;                      /* not from a given file */
 	bool unpinned;                     /* without the pins of a text */
 	bool text;                         /* the file was not a sealed one */
+	bool quiet;                        /* show no diagnostics */
 	char path[REPORT_TEXT_MAX];        /* the file */
 	uint8_t sha256[REPORT_DIGEST_LEN]; /* of that file */
 	char *source;                      /* its text, to be kept; owned */
@@ -70,12 +71,20 @@ failed(struct search *s, int status, const char *format, ...)
 static void
 first_error(struct search *s, const char *diag)
 {
-	const char *said = diag != NULL ? diag : "out of memory";
+	const char *said = diag != NULL ? diag : "out of memory", *line = said;
 
+	for (; line != NULL; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (memmem(line, strcspn(line, "\n"), ": error: ", 9) != NULL) {
+			said = line;
+			break;
+		}
+	}
 	(void)snprintf(s->why, s->why_cap, "%.*s", (int)strcspn(said, "\n"), said);
 }
 
-/* Compiles text to sealed bytes; prints all diagnostics on standard error. */
+/* Compiles text to sealed bytes; prints all diagnostics on standard error, unless it is
+ * to be quiet. */
 static int
 compile_text(
     struct search *s, const char *path, const char *text, size_t len, struct buf *out)
@@ -92,7 +101,7 @@ compile_text(
 	buf_init(out, SEALED_LEN_MAX);
 	r = policy_compile(&source, 1, NULL, out, stream);
 	(void)fclose(stream); /* a loss affects only the output */
-	if (diag_len > 0)
+	if (diag_len > 0 && !s->quiet)
 		(void)fd_write_all(STDERR_FILENO, diag, diag_len); /* only output */
 	if (r == -EINVAL) {
 		first_error(s, diag);
@@ -105,25 +114,14 @@ compile_text(
 	return r < 0 ? -1 : 0;
 }
 
+/* Takes the text. */
 static int
-sealed_or_text(struct search *s, int fd, const char *path, int *ret_fd)
+seal_text(struct search *s, const char *path, char *text, size_t len, int *ret_fd)
 {
-	char magic[MAGIC_LEN], *text = NULL;
 	struct buf out = {0};
-	size_t len = 0;
 	int r;
 
-	if (pread(fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) &&
-	    memcmp(magic, SEALED_MAGIC, MAGIC_LEN) == 0) {
-		r = policy_seal_fd(fd, ret_fd);
-		if (r < 0)
-			return failed(s, EXIT_INPUT, "%s: %s", path, strerror(-r));
-		return 0;
-	}
 	s->text = true;
-	r = fd_slurp(fd, TEXT_LEN_MAX, &text, &len);
-	if (r < 0)
-		return failed(s, EXIT_INPUT, "%s: %s", path, strerror(-r));
 	policy_digest(text, len, s->sha256);
 	/* compile all servers: a missing name is the caller's mistake (78), not the
 	 * text's (65) */
@@ -140,6 +138,26 @@ sealed_or_text(struct search *s, int fd, const char *path, int *ret_fd)
 		return failed(
 		    s, EXIT_FAILED, "unable to seal the policy: %s", strerror(-r));
 	return 0;
+}
+
+static int
+sealed_or_text(struct search *s, int fd, const char *path, int *ret_fd)
+{
+	char magic[MAGIC_LEN], *text = NULL;
+	size_t len = 0;
+	int r;
+
+	if (pread(fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) &&
+	    memcmp(magic, SEALED_MAGIC, MAGIC_LEN) == 0) {
+		r = policy_seal_fd(fd, ret_fd);
+		if (r < 0)
+			return failed(s, EXIT_INPUT, "%s: %s", path, strerror(-r));
+		return 0;
+	}
+	r = fd_slurp(fd, TEXT_LEN_MAX, &text, &len);
+	if (r < 0)
+		return failed(s, EXIT_INPUT, "%s: %s", path, strerror(-r));
+	return seal_text(s, path, text, len, ret_fd);
 }
 
 /* By the rule for every path in a policy. real: the resolved path, for the record. */
@@ -491,6 +509,31 @@ find_policy_unpinned(const char *file, const char *name, struct policy_found *re
 			.status = EXIT_FAILED,
 			.unpinned = true},
 	    file, ret);
+}
+
+int
+find_policy_text(const char *path, const char *text, const char *name,
+    struct policy_found *ret, char *why, size_t why_cap)
+{
+	struct search s = {.name = name,
+	    .why = why,
+	    .why_cap = why_cap,
+	    .status = EXIT_FAILED,
+	    .quiet = true};
+	char *copy = strdup(text);
+	int fd = -1, r;
+
+	(void)snprintf(s.path, sizeof(s.path), "%s", path); /* for the record */
+	r = copy == NULL ? failed(&s, EXIT_FAILED, "out of memory")
+			 : seal_text(&s, path, copy, strlen(copy), &fd);
+	if (r == 0)
+		r = take(&s, fd, ret);
+	if (r < 0) {
+		free(s.source);
+		fd_close(&fd);
+		return s.status;
+	}
+	return 0;
 }
 
 int

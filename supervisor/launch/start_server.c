@@ -252,6 +252,7 @@ start_child(struct opened *o, const struct open_order *given, char why[LEASH_TEX
 
 	order.argv = given->argv;
 	order.argc = given->argc;
+	order.resolved = given->resolved;
 	/* Needs only the policy, and starts up while we find the recorder. A leash
 	 * does nothing without its order. */
 	r = spawn_leash(o, &order, why);
@@ -334,11 +335,9 @@ record_refusal(
 		log_warn("unable to record that the start was refused");
 }
 
-/*
- * The kernel counts descriptors in flight between processes per user, and a process
- * may pass none if its limit is below that count. A server of the same user could
- * otherwise block every further start (tested).
- */
+/* The kernel counts descriptors in flight between processes per user, and a process may
+ * pass none if its limit is below that count. A server of the same user could otherwise
+ * block every further start (tested). */
 static void
 room_for_descriptors(void)
 {

@@ -230,6 +230,32 @@ a_full_vault_says_so(void **state)
 	vault_free(v);
 }
 
+/* ---- wiping ---- */
+
+static void
+a_dropped_value_is_wiped(void **state) /* S1-110 */
+{
+	struct secret *first, *second, *third;
+	const char *was, *newest;
+	struct reason why;
+	char *path = file_with("a", SENTINEL, strlen(SENTINEL), 0600);
+
+	assert_int_equal(from_file(*state, path, &first, &why), 0);
+	assert_int_equal(from_file(*state, path, &second, &why), 0);
+	newest = secret_expose(second);
+	secret_drop(*state, second); /* the newest: its memory is used again */
+	for (size_t i = 0; i < strlen(SENTINEL); i++)
+		assert_int_equal(newest[i], 0);
+	holds(first, SENTINEL);
+	assert_int_equal(from_file(*state, path, &third, &why), 0);
+	assert_ptr_equal(third, second);
+	was = secret_expose(first);
+	secret_drop(*state, first); /* an older one is wiped in place */
+	for (size_t i = 0; i < strlen(SENTINEL); i++)
+		assert_int_equal(was[i], 0);
+	holds(third, SENTINEL);
+}
+
 /* ---- cmd ---- */
 
 static int
@@ -297,12 +323,13 @@ static void
 cmd_failure_tells_only_its_status(void **state)
 {
 	struct secret *s = NULL;
-	struct reason why;
+	struct reason why = {0};
 
 	assert_int_equal(
 	    from_sh(*state, "echo " SENTINEL "; echo " SENTINEL " >&2; exit 3", &s, &why),
 	    -EIO);
 	assert_non_null(strstr(why.text, "exited with status 3"));
+	assert_int_equal(why.status, 3);
 	assert_null(strstr(why.text, "sentinel"));
 	assert_int_equal(
 	    from_sh(*state, "echo " SENTINEL "; kill -9 $$", &s, &why), -EIO);
@@ -707,6 +734,7 @@ main(void)
 	    TEST(file_must_be_a_plain_one),
 	    TEST(file_content_is_judged),
 	    TEST(a_full_vault_says_so),
+	    TEST(a_dropped_value_is_wiped),
 	    TEST(cmd_output_is_the_value),
 	    TEST(cmd_environment_is_built_from_nothing),
 	    TEST(cmd_failure_tells_only_its_status),
