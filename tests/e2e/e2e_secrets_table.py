@@ -7,6 +7,7 @@ import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from secrets_kit import *  # noqa: E402,F403
+from screen import Screen  # noqa: E402
 
 be_subreaper()
 TOOLS = OWN_LISTED[:8]
@@ -296,6 +297,63 @@ def sentinel():
         for name in files:
             absent(VALUE.encode(), reads(os.path.join(at, name)), name)
     check(any(e["kind"] == "approve" for e in audit(env=s.env)), "control")
+    s.done()
+
+
+@test("S1-01 S1-05 S1-105 what is typed at a shell's prompt, in kennel's screens and below them is in no history and in no file below HOME",
+      seconds=180)
+def history():
+    passphrase = "typed passphrase %d" % os.getpid()
+    s = Session("secret %s {\n}\n" % PATH, servers=[server("one", more="    secret GH from vault %s\n" % PATH)])
+    home = s.dir + "/person"
+    os.mkdir(home, 0o700)
+    env = dict(s.env, HOME=home, TERM="vt100", HISTFILE=home + "/.bash_history", PS1="ready> ", INPUTRC="/dev/null",
+               PATH=os.path.dirname(KENNEL) + ":/usr/bin:/bin")
+    t = Typist(["bash", "--norc", "--noprofile", "-i"], env)
+    t.type("ready> ", "kennel secret init")
+    t.type("passphrase", passphrase)
+    t.type("again", passphrase)
+    t.type("ready> ", "kennel secret set " + PATH)
+    t.type("not shown", VALUE)
+    t.type("ready> ", "kennel secret rotate " + PATH)
+    t.type("not shown", VALUE + "-2")
+    t.until("ready> ")
+    s.h.do("secrets_request_rotation", {"path": PATH})
+    q = s.question()
+    t.type("ready> ", "kennel approve allow " + q["id"])
+    t.type("verwrite", "yes")
+    t.type("not shown", VALUE + "-3")
+    t.type("ready> ", "kennel secret list --project " + s.dir)
+    t.until("ready> ")
+    within(PATH, t.out)
+    t.type("ready> ", "exit")
+    t.done()
+    kept = reads(home + "/.bash_history").decode()
+    within("kennel secret set " + PATH, kept, "control: the shell keeps a history")
+    within("kennel approve allow " + q["id"], kept)
+    w = Screen([KENNEL, "secret", "ui", "--project", s.dir], **env)
+    w.until(PATH)
+    w.key(b"\r")
+    w.until("approve")
+    w.key(b"q")
+    w.key(b"q")
+    wait_for(lambda: w.p.poll() is not None, LONG)
+    s.h.do("secrets_request_provision", {"path": PATH})
+    w = Screen([KENNEL, "approve", "watch"], **env)
+    w.until("1 pending")
+    w.key(b"\r")
+    w.until("provision")
+    w.key(b"q")
+    w.key(b"q")
+    wait_for(lambda: w.p.poll() is not None, LONG)
+    n = 0
+    for at, _, files in os.walk(s.dir):
+        for name in files:
+            for secret in (VALUE, passphrase):
+                absent(secret.encode(), reads(os.path.join(at, name)), name)
+            n += 1
+    check(n > 3, "control")
+    absent(VALUE.encode(), w.raw)
     s.done()
 
 

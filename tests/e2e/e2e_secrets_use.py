@@ -91,6 +91,39 @@ def session():
     s.done()
 
 
+def another(s):
+    """One more session of the project, whose policy may have the value."""
+    h = Hub(*s.servers, env=s.env, args=["--project", s.dir])
+    s.secret("grant", PATH, "--server", "one", "--policy", h.path)
+    return h
+
+
+@test("S1-76 S1-77 the end of a session ends what a person approved in it, for the session or once; its ids are unknown to the next "
+      "one, and another session of the same agent never had any of it", 150)
+def ended():
+    for how, want in (("--session", "session"), (None, "once")):
+        s = Session(vault=True)
+        beside = another(s)
+        rid = s.ask()
+        s.answer("allow", *([how] if how else []))
+        s.settled(rid, want)
+        first, s.h = s.h, beside
+        within("one: x", json.dumps(s.asks("allow")), "the session beside it asks")
+        refused(s.h.do("secrets_poll_status", {"request_id": rid}), "unknown-request")
+        s.h.close()
+        s.h = first
+        if how:
+            s.works_unasked()
+        s.h.close()
+        s.h = another(s)
+        equal(refused(s.h.do("secrets_poll_status", {"request_id": rid}), "unknown-request"), "unknown request_id: " + rid)
+        equal(s.status(s.ask()), "pending", "a new request is a new dialog")
+        s.answer("deny")
+        equal(s.approve("reopen", PATH)[0], 0)
+        within("one: x", json.dumps(s.asks("allow")), "and the next session's start asks")
+        s.done()
+
+
 @test("an approval is for the servers that the person was shown, not for others of their policy", 150)
 def per_server():
     secret = "    secret GH from vault %s\n" % PATH
