@@ -7,6 +7,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from secrets_kit import *  # noqa: E402,F403
 
 be_subreaper()
+CLOCK = os.path.dirname(os.path.abspath(__file__)) + "/../lib/clock.py"
 
 
 # ---- asking and answering ----------------------------------------------------------------
@@ -243,6 +244,69 @@ def ttl():
         r = s.h.do("secrets_request_use_approval", {"path": PATH, "reason": "x", "ttl_seconds": bad})
         equal(refused(r, "invalid-arguments"), "invalid arguments: " + text)
     equal(s.questions(), [])
+
+
+class Moved(Session):
+    """A session whose clocks are moved."""
+
+    def __init__(self, **how):
+        super().__init__(**how)
+        self.h.close()
+        self.offsets = self.dir + "/offsets"
+        self.move()
+        self.h = Hub(command=[sys.executable, CLOCK, self.offsets, KENNEL, "serve", "--policy", self.h.path, "--project", self.dir],
+                     env=self.env)
+
+    def move(self, wall=0, boot=0):
+        with open(self.offsets + ".new", "w") as f:
+            f.write("%d %d\n" % (wall, boot))
+        os.rename(self.offsets + ".new", self.offsets)
+
+
+@test("S1-71 S1-79 S1-99 a clock that is set back or forward changes no deadline and no age: those follow the time since boot", 120)
+def clock():
+    if os.uname().machine != "x86_64":
+        skip("tests/lib/clock.py is for x86_64")
+    dated = time.strftime("%Y-%m-%d", time.gmtime(time.time() + 86400 * 100))
+    s = Moved(manifest="".join("secret %s%s {\n    approve session\n    expires %s\n}\n" % (PATH, n, dated) for n in ("", "-b")))
+    rid = s.ask()
+    for wall, seen in ((-86400 * 400, "registered"), (86400 * 400, "expired")):
+        s.move(wall=wall)
+        equal(s.h.structured("secrets_describe", path=PATH)["status"], seen, "control: its wall clock is moved")
+        got = s.poll(rid)
+        equal(got["status"], {"kind": "pending"}, wall)
+        check(got["age_seconds"] in range(0, 40), got)
+        check(250000 < s.question()["left_ms"] <= 300000, "its deadline stays")
+    s.move(wall=-86400 * 400)
+    short = s.ask(PATH + "-b", ttl_seconds=2)
+    s.settled(short, "expired")
+    equal(s.status(rid), "pending", "the longer one is not over")
+    s.move(wall=-86400 * 400, boot=200)
+    got = s.poll(rid)
+    check(got["status"]["kind"] == "pending" and 200 <= got["age_seconds"] < 260, got)
+    check(s.question()["left_ms"] <= 100000, "control: the time since boot counts")
+    s.move(wall=-86400 * 400, boot=301)
+    equal(s.status(rid), "expired")
+    equal(s.questions(), [])
+
+
+@test("S1-101 C7 an id is kept for an hour after it is settled, then swept: it is unknown, as one that never was", 120)
+def swept():
+    if os.uname().machine != "x86_64":
+        skip("tests/lib/clock.py is for x86_64")
+    s = Moved()
+    rid = s.ask()
+    s.answer("allow")
+    s.settled(rid, "once")
+    s.move(boot=3540)
+    equal(s.status(rid), "once", "within the hour")
+    s.move(boot=3700)
+    r = s.h.do("secrets_poll_status", {"request_id": rid})
+    equal(refused(r, "unknown-request"), "unknown request_id: " + rid)
+    never = s.h.do("secrets_poll_status", {"request_id": "prov-000000000000"})["result"]
+    equal(json.loads(json.dumps(r["result"]).replace(rid, "prov-000000000000")), never)
+    s.move()
+    equal(s.status(s.ask()), "pending", "control: a new one")
 
 
 @test("S1-69 reason is needed: absent, blank, too long or no text is refused, and is never repeated")
