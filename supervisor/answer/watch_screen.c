@@ -192,10 +192,16 @@ put_name(const struct view *v)
 static void
 put_detail_foot(const struct view *v, const struct approval *a)
 {
-	char keys[MESSAGE_MAX];
+	char keys[MESSAGE_MAX + QUESTION_PATH_MAX];
 
 	if (v->renaming) {
 		put_name(v);
+		return;
+	}
+	if (v->name[0] != '\0') {
+		(void)snprintf(keys, sizeof(keys),
+		    "o accept as %s   n another name   d close", v->name); /* fits */
+		put_foot(v, keys);
 		return;
 	}
 	(void)snprintf(keys, sizeof(keys), "%s%s   up, down scroll   q back",
