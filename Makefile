@@ -624,6 +624,7 @@ KENNEL = \
 	supervisor/install/verb_install.o \
 	supervisor/install/verb_try.o \
 	supervisor/launch/changed_source.o \
+	supervisor/launch/duplicate_server.o \
 	supervisor/help/command.o \
 	supervisor/help/complete.o \
 	supervisor/help/kennel_help.o \

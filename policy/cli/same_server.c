@@ -21,24 +21,35 @@
 
 #define FILES_MAX 1024 /* as at a start */
 
+struct mine { /* a server of the given files */
+	char *name, *path; /* owned */
+	uint32_t line;
+};
+
 struct pair {
-	const struct texts *mine;
-	const char *file;  /* of mine, in the directory */
+	struct mine *mine;
+	size_t mine_n;
 	const char *other; /* the file that is compared */
 	char sealed[PATH_MAX];
-	bool also; /* a server of mine has the name */
-	const char *name;
 	size_t warnings;
 };
 
 /* Callback of policy_names. */
 static void
-compare(void *arg, const char *name, const char *about)
+keep(void *arg, const struct policy_name *n)
 {
 	struct pair *p = arg;
+	struct mine *more = reallocarray(p->mine, p->mine_n + 1, sizeof(*more));
+	struct mine m = {strdup(n->name), strdup(n->path), n->line};
 
-	(void)about;
-	p->also |= strcmp(name, p->name) == 0;
+	if (more != NULL)
+		p->mine = more;
+	if (more != NULL && m.name != NULL && m.path != NULL) {
+		more[p->mine_n++] = m;
+		return;
+	}
+	free(m.name); /* a warning less */
+	free(m.path);
 }
 
 static bool
@@ -57,24 +68,23 @@ has_sealed(const struct pair *p, const char *name)
 
 /* Callback of policy_names: a server of the other text. */
 static void
-look(void *arg, const char *name, const char *about)
+look(void *arg, const struct policy_name *n)
 {
 	struct pair *p = arg;
 	char shown[2][DIAG_TEXT_CAP];
+	size_t i = 0;
 
-	(void)about;
-	p->also = false;
-	p->name = name;
-	for (size_t i = 0; i < p->mine->n; i++)
-		(void)policy_names(&p->mine->source[i], compare, p); /* a warning less */
-	if (!p->also || has_sealed(p, name))
+	while (i < p->mine_n && strcmp(p->mine[i].name, n->name) != 0)
+		i++;
+	if (i == p->mine_n || has_sealed(p, n->name))
 		return;
 	p->warnings++;
 	fprintf(stderr,
-	    "%s: warning: %s defines server `%s` too, and `kennel run %s` starts "
+	    "%s:%u: warning: %s:%u defines server `%s` too, and `kennel run %s` starts "
 	    "neither: remove one of them\n",
-	    diag_text(shown[0], p->file, strlen(p->file)),
-	    diag_text(shown[1], p->other, strlen(p->other)), name, name);
+	    diag_text(shown[0], p->mine[i].path, strlen(p->mine[i].path)),
+	    p->mine[i].line, diag_text(shown[1], p->other, strlen(p->other)), n->line,
+	    n->name, n->name);
 }
 
 static void
@@ -95,22 +105,16 @@ look_in(struct pair *p, const char *path)
 	free(text);
 }
 
-/* The given file that is in this directory; NULL: none. */
-static const char *
-file_in(const struct args *a, const char *folder)
+static bool
+is_in(const char *path, const char *folder)
 {
 	size_t len = strlen(folder);
+	char *real = path == NULL ? NULL : realpath(path, NULL);
+	bool is = real != NULL && strncmp(real, folder, len) == 0 && real[len] == '/' &&
+		  strchr(real + len + 1, '/') == NULL;
 
-	for (size_t i = 0; i < a->word_n; i++) {
-		char *real = realpath(a->word[i], NULL);
-		bool is_in = real != NULL && strncmp(real, folder, len) == 0 &&
-			     real[len] == '/' && strchr(real + len + 1, '/') == NULL;
-
-		free(real);
-		if (is_in)
-			return a->word[i];
-	}
-	return NULL;
+	free(real);
+	return is;
 }
 
 static bool
@@ -131,16 +135,19 @@ size_t
 same_server_warn(const struct args *a, const struct texts *t)
 {
 	char folder[PATH_MAX], path[PATH_MAX];
-	struct pair p = {.mine = t};
+	struct pair p = {.mine = NULL};
 	struct dirent *e;
 	int files = 0;
 	DIR *dir;
 
 	if (own_folder("policies", folder, sizeof(folder)) < 0 ||
-	    own_folder("sealed", p.sealed, sizeof(p.sealed)) < 0 ||
-	    (p.file = file_in(a, folder)) == NULL || (dir = opendir(folder)) == NULL)
+	    own_folder("sealed", p.sealed, sizeof(p.sealed)) < 0)
 		return 0;
-	while ((e = readdir(dir)) != NULL && files++ < FILES_MAX) {
+	for (size_t i = 0; i < t->n; i++)
+		if (is_in(t->source[i].path, folder))
+			(void)policy_names(&t->source[i], keep, &p); /* a warning less */
+	dir = p.mine_n > 0 ? opendir(folder) : NULL;
+	while (dir != NULL && (e = readdir(dir)) != NULL && files++ < FILES_MAX) {
 		size_t n = strlen(e->d_name);
 
 		if (e->d_name[0] == '.' || n <= 7 ||
@@ -152,6 +159,12 @@ same_server_warn(const struct args *a, const struct texts *t)
 			continue;
 		look_in(&p, path);
 	}
-	(void)closedir(dir); /* read-only */
+	if (dir != NULL)
+		(void)closedir(dir); /* read-only */
+	for (size_t i = 0; i < p.mine_n; i++) {
+		free(p.mine[i].name);
+		free(p.mine[i].path);
+	}
+	free(p.mine);
 	return p.warnings;
 }

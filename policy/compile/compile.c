@@ -313,6 +313,18 @@ about_of(const struct server *s)
 	return "";
 }
 
+/* Its line in the file that was given, also if an included file defines it. */
+static uint32_t
+line_of(const struct tree *t, struct at at)
+{
+	for (size_t i = t->include_n; at.file != 0 && i > 0; i--)
+		if (t->include[i - 1].file == at.file) {
+			at = t->include[i - 1].at;
+			i = t->include_n + 1;
+		}
+	return at.line;
+}
+
 int
 policy_names(const struct policy_source *source, policy_name_fn *fn, void *arg)
 {
@@ -323,7 +335,10 @@ policy_names(const struct policy_source *source, policy_name_fn *fn, void *arg)
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < t.server_n; i++)
-		fn(arg, t.server[i].name.text, about_of(&t.server[i]));
+		fn(arg, &(struct policy_name){.name = t.server[i].name.text,
+			    .about = about_of(&t.server[i]),
+			    .path = source->path,
+			    .line = line_of(&t, t.server[i].at)});
 	tree_free(&t);
 	return 0;
 }

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "policy/base/source.h"
@@ -55,11 +56,15 @@ int policy_defines(
     const struct policy_source *, const char *name, enum policy_defines *ret);
 
 /*
- * Calls fn for each server that this text, with its includes, defines, with its
- * description ("": none). Parses it only; a text with errors has the servers that were
- * recognized. 0 or -ENOMEM.
+ * Calls fn for each server that this text, with its includes, defines. Parses it only; a
+ * text with errors has the servers that were recognized. 0 or -ENOMEM.
  */
-typedef void policy_name_fn(void *arg, const char *name, const char *about);
+struct policy_name {
+	const char *name, *about; /* about "": none */
+	const char *path;         /* of the file; NULL: the caller knows it */
+	uint32_t line; /* of the server in it, or of the `include` that adds it; 0: sealed */
+};
+typedef void policy_name_fn(void *arg, const struct policy_name *);
 int policy_names(const struct policy_source *, policy_name_fn *fn, void *arg);
 /*
  * peek.c: the same for the sealed file at fd (descriptions are cut at 1,024 bytes), without

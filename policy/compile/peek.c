@@ -94,7 +94,7 @@ policy_peek(int fd, policy_name_fn *fn, void *arg)
 		if (r == 0)
 			r = read_text(&p, &pool, row.about, about);
 		if (r == 0)
-			fn(arg, name, about);
+			fn(arg, &(struct policy_name){.name = name, .about = about});
 	}
 	return r;
 }

@@ -30,6 +30,7 @@
 #include "supervisor/cli/cli.h"
 #include "supervisor/help/help.h"
 #include "supervisor/launch/changed_source.h"
+#include "supervisor/launch/duplicate_server.h"
 #include "supervisor/launch/launch.h"
 #include "supervisor/launch/policy_files.h"
 
@@ -41,6 +42,7 @@ struct all {
 	struct trusted *known;
 	unsigned int group; /* number of policies so far */
 	size_t error_n;
+	struct servers_seen seen;
 	/* The pair reported last: a path may have several names. */
 	struct trusted_line file, grant;
 };
@@ -158,6 +160,26 @@ read_dir(struct all *a, const char *dir, const char *suffix)
 				  : strerror(-r));
 }
 
+/* Callback of server_names(), which has their order. */
+static void
+read_name(void *arg, const struct policy_name *n)
+{
+	char text[DUPLICATE_TEXT_MAX], shown[DIAG_TEXT_CAP], line[16] = "";
+	enum duplicate is = DUPLICATE_NONE;
+	struct all *a = arg;
+
+	if (duplicate_server(&a->seen, n, true, &is, text) < 0)
+		all_error(a, n->path, "out of memory");
+	if (is == DUPLICATE_NONE)
+		return;
+	if (n->line > 0)
+		(void)snprintf(line, sizeof(line), ":%u", n->line); /* fits */
+	(void)fprintf(a->out, "%s%s: %s: %s\n",
+	    diag_text(shown, n->path, strlen(n->path)), line,
+	    is == DUPLICATE_REFUSED ? "error" : "warning", text);
+	a->error_n += is == DUPLICATE_REFUSED;
+}
+
 /* ---- findings -------------------------------------------------------------- */
 
 static bool
@@ -220,6 +242,8 @@ policies_check(
 		(void)snprintf(dir, sizeof(dir), "%.4000s/policies", config);
 		read_dir(&a, dir, ".kennel");
 	}
+	(void)server_names(read_name, &a); /* its errors are those of read_dir */
+	servers_seen_free(&a.seen);
 	r = place.log_dir != NULL && place.run_dir != NULL
 		? self_protect_files(a.known, &place, OWN_GROUP)
 		: 0;

@@ -123,6 +123,27 @@ changed_source_find(
 	return true;
 }
 
+bool
+changed_source_knows(const char *sealed, const char *text)
+{
+	char name[NAME_MAX], beside[PATH_MAX], *bytes;
+	struct changed_source unused;
+	struct listed_source listed;
+	struct source_list list;
+	bool known;
+	size_t len = 0;
+
+	if (text_beside(sealed, name, beside) && strcmp(beside, text) == 0)
+		return true;
+	bytes = text_read(sealed, &len, &unused);
+	list = source_list_of((const uint8_t *)bytes, len);
+	known = false;
+	while (!known && source_list_next(&list, &listed))
+		known = strcmp(listed.path, text) == 0;
+	free(bytes);
+	return known;
+}
+
 const char *
 changed_source_text(char out[CHANGED_TEXT_MAX], const struct changed_source *c)
 {

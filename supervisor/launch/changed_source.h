@@ -27,6 +27,9 @@ struct changed_source {
  */
 bool changed_source_find(
     const struct policy *, const char *sealed, struct changed_source *ret);
+/* Does changed_source_find() judge this text, because the sealed file was compiled from it
+ * or is beside it? False: the sealed file hides what the text defines. */
+bool changed_source_knows(const char *sealed, const char *text);
 /* What is wrong with the sealed file and what to do, in one line. Returns out. */
 const char *changed_source_text(
     char out[CHANGED_TEXT_MAX], const struct changed_source *);

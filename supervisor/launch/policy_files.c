@@ -104,21 +104,24 @@ policies_each(const char *dir, const char *suffix, policy_file_fn *fn, void *arg
 /* ---- names of servers ------------------------------------------------------ */
 
 struct name_to {
-	server_name_fn *fn;
+	policy_name_fn *fn;
 	void *arg;
+	const char *path; /* the file */
 	const char *only; /* this server alone; NULL: every one */
 	bool found;
 };
 
 static void
-put_name(void *arg, const char *name, const char *about)
+put_name(void *arg, const struct policy_name *n)
 {
+	struct policy_name with_path = *n;
 	struct name_to *to = arg;
 
-	if (to->only != NULL && strcmp(to->only, name) != 0)
+	if (to->only != NULL && strcmp(to->only, n->name) != 0)
 		return;
 	to->found = true;
-	to->fn(to->arg, name, about);
+	with_path.path = to->path;
+	to->fn(to->arg, &with_path);
 }
 
 /* NAME.sealed is found by its name, also if it cannot be read. */
@@ -132,12 +135,13 @@ name_sealed_file(void *arg, const char *path, int fd)
 	(void)snprintf(name, sizeof(name), "%.*s",
 	    (int)(strlen(base) - strlen(".sealed")), base); /* may be cut */
 	to->only = name;
+	to->path = path;
 	to->found = false;
 	if (fd >= 0)
 		(void)policy_peek(fd, put_name, to); /* a start says what is wrong */
 	if (!to->found)
-		put_name(to, name, "");
-	to->only = NULL;
+		put_name(to, &(struct policy_name){.name = name, .about = ""});
+	to->only = to->path = NULL;
 }
 
 static int
@@ -159,15 +163,20 @@ static int
 names_of_file(int fd, const char *path, struct name_to *to)
 {
 	char magic[8] = "";
+	int r;
 
+	to->path = path;
 	if (pread(fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) &&
 	    memcmp(magic, SEALED_MAGIC, sizeof(magic)) == 0)
-		return policy_peek(fd, put_name, to);
-	return names_of_text(fd, path, to);
+		r = policy_peek(fd, put_name, to);
+	else
+		r = names_of_text(fd, path, to);
+	to->path = NULL;
+	return r;
 }
 
 int
-server_names_of(const char *path, server_name_fn *fn, void *arg)
+server_names_of(const char *path, policy_name_fn *fn, void *arg)
 {
 	struct name_to to = {.fn = fn, .arg = arg};
 	int fd = -1, r = path_open(path, &fd);
@@ -187,7 +196,7 @@ name_text_file(void *arg, const char *path, int fd)
 }
 
 int
-server_names(server_name_fn *fn, void *arg)
+server_names(policy_name_fn *fn, void *arg)
 {
 	const char *config = paths_config_dir();
 	const struct {
@@ -218,12 +227,11 @@ struct names {
 };
 
 static void
-keep_name(void *arg, const char *name, const char *about)
+keep_name(void *arg, const struct policy_name *n)
 {
 	struct names *to = arg;
 
-	(void)about;
-	if (to->n < NAMES_MAX && (to->name[to->n] = strdup(name)) != NULL)
+	if (to->n < NAMES_MAX && (to->name[to->n] = strdup(n->name)) != NULL)
 		to->n++;
 }
 

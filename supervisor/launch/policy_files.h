@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "policy/compile/compile.h"
+
 /* Why a file of policies, or a directory of them, is not used: any user may write it, or it
  * is neither root's nor the caller's. NULL: it is used. path: /etc is not asked whose it
  * is. */
@@ -21,14 +23,14 @@ int policies_each(const char *dir, const char *suffix, policy_file_fn *fn, void 
 /*
  * Calls fn for each server that a start by name could find, and its description: what
  * sealed files of its name say, unchecked, and what the texts of the user define (they are
- * parsed, not compiled). A name may come more than once; the first one holds. 0 or -errno.
+ * parsed, not compiled). A name may come more than once (duplicate_server.h); the first
+ * one holds. 0 or -errno.
  */
-typedef void server_name_fn(void *arg, const char *name, const char *about);
-int server_names(server_name_fn *fn, void *arg);
+int server_names(policy_name_fn *fn, void *arg);
 /* Which of these names was probably meant by this one; false: none. */
 #define SERVER_NAME_LEN_MAX 128
 bool server_name_near(const char *name, char *ret, size_t ret_cap);
 /* The same for one file, sealed or text: 0, -ENOENT, -errno. */
-int server_names_of(const char *path, server_name_fn *fn, void *arg);
+int server_names_of(const char *path, policy_name_fn *fn, void *arg);
 
 #endif

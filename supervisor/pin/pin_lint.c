@@ -31,12 +31,12 @@ struct known {
 /* ---- names of other policies --------------------------------------------------- */
 
 static void
-know_server(void *arg, const char *name, const char *about)
+know_server(void *arg, const struct policy_name *n)
 {
 	struct known *k = arg;
 
 	if (k->r == 0)
-		k->r = lint_know(k->lint, name, NULL, 0);
+		k->r = lint_know(k->lint, n->name, NULL, 0);
 }
 
 static int

@@ -142,13 +142,13 @@ struct name_to {
 };
 
 static void
-add_name(void *arg, const char *name, const char *about)
+add_name(void *arg, const struct policy_name *n)
 {
 	struct name_to *to = arg;
 
 	to->n++;
 	if (to->reading->r == 0)
-		to->reading->r = add_policy(to->reading->to, to->file, name);
+		to->reading->r = add_policy(to->reading->to, to->file, n->name);
 }
 
 static void

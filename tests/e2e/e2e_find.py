@@ -37,6 +37,14 @@ class Place:
         s.close()
         return s.stderr()
 
+    def served(self, *words):
+        """What kennel serve prints."""
+        s = Mcp([KENNEL, "serve"] + list(words), env=self.env)
+        s.initialize()
+        s.request("tools/list")
+        s.close()
+        return s.stderr()
+
     def refused(self, status, server="own"):
         r = run([KENNEL, "run", server], stdin=HELLO, env=self.env)
         equal(r.returncode, status, r.stderr)
@@ -67,7 +75,7 @@ def two():
     for part in "a.kennel", "b.kennel", "both define server own":
         within(part, said)
     r = run([KENNEL, "policy", "check", p.path("a")], env=p.env)
-    within("a.kennel: warning: %s defines server `own` too, and `kennel run own` starts neither" %
+    within("a.kennel:1: warning: %s:1 defines server `own` too, and `kennel run own` starts neither" %
            os.path.realpath(p.path("b")), r.stderr.decode())
     within("1 server, no errors, 1 warning\n", r.stdout.decode())
     with open(p.home + "/elsewhere.kennel", "w") as f:
@@ -85,6 +93,41 @@ def two():
     p.works()
     p.write("b", "server owner {\n    run\n}\nexpect own {\n")
     within("b.kennel has errors", p.refused(65))
+
+
+@test("two files that define a server: check --all, doctor and serve name file and line of both, and which one holds")
+def both_places():
+    p = Place("places", a="# one\n" + server("own"), b=server("other") + server("own"))
+    n = open(p.path("b")).read().split("\n").index("server own {") + 1
+    neither = "%s:%d: error: duplicate server `own`; first defined at %s:2, and a start uses neither: remove one of them\n" \
+        % (p.path("b"), n, p.path("a"))
+    said = kennel(p, "policy", "check", "--all", status=65)
+    within(neither, said)
+    within("2 policies checked, 1 error\n", said)
+    within(neither.strip(), kennel(p, "doctor", status=None))
+    within(neither.replace(": error: ", ": ").strip(), p.served())
+    absent("duplicate", p.served("other"), "of another server")
+    # a text that is not what the sealed file was compiled from, nor beside it
+    os.rename(p.path("a"), p.home + "/a.kennel")
+    kennel(p, "policy", "compile", p.home + "/a.kennel")
+    sealed = p.home + "/sealed/own.sealed"
+    os.rename(p.path("b"), p.path("x"))
+    holds = "%s:%d: warning: duplicate server `own`; first defined at %s, which holds: remove one of them\n" % (p.path("x"), n, sealed)
+    said = kennel(p, "policy", "check", "--all")
+    within(holds, said)
+    within("0 errors\n", said)
+    within(holds.replace(": warning: ", ": ").strip(), p.served())
+    p.works()
+    # the text that it was compiled from is no duplicate, under whichever name
+    p.write("x", server("other"))
+    os.rename(p.home + "/a.kennel", p.path("y"))
+    kennel(p, "policy", "compile", p.path("y"))
+    absent("duplicate", kennel(p, "policy", "check", "--all") + p.served(), "the control")
+    # of files that were given the first holds; the line is that of the include
+    p.write("c", "# three\n\ninclude \"%s\"\n" % p.path("x"))
+    within("%s:3: duplicate server `other`; first defined at %s:1, which holds: remove one of them" % (p.path("c"), p.path("x")),
+           p.served("--policy", p.path("x"), "--policy", p.path("c")))
+    absent("duplicate", p.served("--policy", p.path("x"), "--policy", p.path("x")), "the same file")
 
 
 @test("a server that an included file defines counts")

@@ -34,6 +34,7 @@
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/base/person_socket.h"
+#include "supervisor/launch/duplicate_server.h"
 #include "supervisor/launch/launch.h"
 #include "supervisor/launch/leash_approvals.h"
 #include "supervisor/launch/policy_files.h"
@@ -50,6 +51,7 @@ struct launcher {
 	pid_t serve;       /* kennel serve: the hub */
 	struct startables servers;
 	const char *file; /* while its names are read */
+	struct servers_seen seen;
 	bool named;
 	bool lost; /* the hub has ended, or does not read */
 };
@@ -116,15 +118,33 @@ is_wanted(const struct launcher *l, const char *name)
 	return l->order->name_n == 0;
 }
 
+/* A start by name says so too, but not which of two given files holds. */
+static void
+note_duplicate(struct launcher *l, const struct policy_name *n)
+{
+	enum duplicate is = DUPLICATE_NONE;
+	char text[DUPLICATE_TEXT_MAX];
+
+	if (duplicate_server(&l->seen, n, l->file == NULL, &is, text) < 0)
+		die("out of memory");
+	if (is == DUPLICATE_NONE || !is_wanted(l, n->name))
+		return;
+	if (n->line > 0)
+		log_warn("%s:%u: %s", n->path, n->line, text);
+	else
+		log_warn("%s: %s", n->path, text);
+}
+
 /* Callback for each name: the first file that defines it holds. */
 static void
-note_name(void *arg, const char *name, const char *about)
+note_name(void *arg, const struct policy_name *n)
 {
 	struct launcher *l = arg;
 	struct startable *k;
 
-	if (startable_find(&l->servers, name) != NULL ||
-	    (k = startable_new(&l->servers, name, about)) == NULL)
+	note_duplicate(l, n);
+	if (startable_find(&l->servers, n->name) != NULL ||
+	    (k = startable_new(&l->servers, n->name, n->about)) == NULL)
 		return;
 	k->file = l->file;
 	k->has_policy = true;
@@ -210,6 +230,7 @@ name_all(struct launcher *l)
 			note_broken(l); /* find_policy says what is wrong */
 	}
 	l->file = NULL;
+	servers_seen_free(&l->seen);
 	if (r < 0)
 		log_error("unable to find every policy: %s", strerror(-r));
 	startables_configure(&l->servers);
