@@ -585,6 +585,7 @@ KENNEL = \
 	supervisor/doctor/doctor_audit.o \
 	supervisor/doctor/doctor_network.o \
 	supervisor/doctor/doctor_policies.o \
+	supervisor/doctor/doctor_settings.o \
 	supervisor/doctor/doctor_userns.o \
 	supervisor/draft/command.o \
 	supervisor/draft/draft.o \

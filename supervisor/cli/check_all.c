@@ -261,8 +261,7 @@ policies_check(
 
 /* ---- for "kennel doctor" ---------------------------------------------------- */
 
-/* Keeps only the error lines of the compiler's output. */
-static char *
+char *
 error_lines(char *said)
 {
 	char *line, *next, *to = said;

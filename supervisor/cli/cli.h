@@ -101,6 +101,8 @@ int user_report_open(const char *session, struct report **ret);
  * the grants on directories in which agents look for programs to start, one a line;
  * the caller frees both.  Returns the number of errors, or -errno. */
 int policies_report(char **ret_errors, char **ret_agents, size_t *ret_policies);
+/* Keeps only the error lines of a compiler's output. Returns it. */
+char *error_lines(char *said);
 /* "kennel policy ...": check --all, or a verb of the policy room. */
 int policy_family_main(int argc, char **argv);
 

@@ -442,6 +442,7 @@ static const struct row rows[] = {
     {"name-services", "granted names are found as on this host", TOLD,
 	doctor_name_services},
     {"policies", "no server writes what another one runs", WANTED, doctor_policies},
+    {"settings", "kennel serve starts", WANTED, doctor_settings},
     {"agent-configs", "agents start what their user chose", TOLD, doctor_agents},
     {"same-uid-readers", "secrets against the agent's own shell", TOLD, probe_same_uid},
 };
@@ -554,5 +555,6 @@ doctor_main(int argc, char **argv)
 		printf("%s\n", confined ? "a server can be confined here"
 					: "no server would be started here");
 	doctor_forget();
+	doctor_settings_forget();
 	return confined ? 0 : 1;
 }

@@ -122,8 +122,7 @@ request(struct hub *h, struct incoming *in)
 	}
 	if (h->broken != NULL) {
 		reply_error(h, in, RPC_SERVER_GONE, h->broken);
-		h->status = EXIT_INPUT;
-		hub_end(h, "a policy is not valid");
+		hub_end(h, "what it was started with is not valid");
 		return;
 	}
 	if (!takes_era(h, in))

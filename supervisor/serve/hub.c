@@ -23,14 +23,16 @@
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/launch/launch.h"
+#include "supervisor/mcp/mcp.h"
 #include "supervisor/serve/private.h"
 #include "supervisor/serve/secrets_tools.h"
 #include "supervisor/serve/tools/search.h"
 
 #include "kennel_syscalls.h"
 
-#define ORDERS_MAX (64u << 10)
-#define LAST_MS    1800 /* for the sessions to end, and for the agent's last answers */
+#define ORDERS_MAX     (64u << 10)
+#define REFUSE_WAIT_MS 20000 /* for an agent that gets the reason, as in kennel run */
+#define LAST_MS        1800 /* for the sessions to end, and for the agent's last answers */
 
 void
 hub_end(struct hub *h, const char *why)
@@ -41,6 +43,17 @@ hub_end(struct hub *h, const char *why)
 	h->why = why;
 	log_debug("serve ends: %s", why);
 	loop_stop(&h->loop);
+}
+
+void
+hub_broken(struct hub *h, int status, const char *why)
+{
+	if (h->broken != NULL)
+		return;
+	h->broken = strdup(why);
+	if (h->broken == NULL)
+		hub_end(h, "out of memory");
+	h->status = status;
 }
 
 static void
@@ -246,42 +259,73 @@ unmake(struct hub *h)
 	fd_close(&h->signals);
 }
 
-/* What the settings and the command line say: 0, or an exit status. */
+/* settings.kennel: 0 or -errno; why: the first of its errors, which are on standard error. */
 static int
-configure(struct hub *h)
+load_settings(struct hub *h, struct reason *why)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *diag = open_memstream(&text, &len);
+	int r = diag == NULL ? -ENOMEM : settings_load(diag, &h->settings);
+
+	if (diag != NULL)
+		(void)fclose(diag); /* a loss affects only the output */
+	if (text != NULL)
+		(void)fputs(text, stderr); /* only output */
+	if (r == -EINVAL)
+		r = reason_set(why, r, "%.*s", (int)strcspn(text, "\n"), text);
+	free(text);
+	return r;
+}
+
+/* What the settings and the command line say: 0, or an exit status and why. */
+static int
+configure(struct hub *h, struct reason *why)
 {
 	struct facet_lists lists = {
 	    .option = h->order->facets, .environment = getenv("KENNEL_FACETS")};
-	struct reason why;
-	int r = settings_load(stderr, &h->settings);
+	int r = load_settings(h, why);
 
-	if (r < 0)
-		return r == -EINVAL ? EXIT_CONFIG : EXIT_FAILED;
+	if (r == -EINVAL)
+		return EXIT_CONFIG;
 	lists.allowed = h->settings.facets_allowed;
 	lists.denied = h->settings.facets_denied;
-	r = facets_from(&lists, &h->facets, &why);
+	if (r == 0)
+		r = facets_from(&lists, &h->facets, why);
 	if (r == 0 && h->order->single) {
 		h->facets.listed = 1u << FACET_SECRETS;
 		h->facets.denied |= ~h->facets.listed;
 	}
 	for (size_t i = 0; r == 0 && i < h->order->expose_n; i++)
-		r = settings_expose(&h->settings, h->order->expose[i], &why);
+		r = settings_expose(&h->settings, h->order->expose[i], why);
 	if (r == 0)
 		return 0;
-	log_error("%s", r == -EINVAL ? why.text : "out of memory");
+	if (r != -EINVAL)
+		(void)reason_set(why, r, "out of memory"); /* r is known */
+	log_error("%s", why->text);
 	return r == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+}
+
+/* An agent sees no standard error. */
+static int
+refuse(int status, const char *why)
+{
+	confine();
+	session_refuse(STDIN_FILENO, STDOUT_FILENO, why, REFUSE_WAIT_MS);
+	return status;
 }
 
 int
 serve_run(const struct serve_order *order)
 {
 	static struct hub h = {.signals = -1, .launcher = -1};
+	struct reason why = {""};
 	int r;
 
 	h.order = order;
-	h.status = configure(&h);
+	h.status = configure(&h, &why);
 	if (h.status != 0)
-		return h.status;
+		return refuse(h.status, why.text);
 	if (open_signals(&h.signals) < 0)
 		die("unable to set up signals");
 	r = launcher_fork(&order->launcher, &h.launcher);

@@ -219,7 +219,8 @@ struct hub {
 	bool behind, parked_behind; /* lines of the agent are left: its queue was full */
 	char log_level[16];         /* "": not set */
 	bool asked_names, has_names, asked_policies, has_policies;
-	char *broken; /* what is wrong with a --policy; NULL: nothing */
+	char *
+	    broken; /* why nothing is served: the answer to the next request; NULL: it is */
 	struct server *server[HUB_SERVERS_MAX]; /* sorted by name once all are known */
 	size_t server_n;
 	struct items items;
@@ -262,6 +263,9 @@ struct hub {
 
 /* hub.c */
 void hub_end(struct hub *, const char *why);
+/* Nothing is served: the agent's next request gets the reason, then it ends with this exit
+ * status. The first reason counts. */
+void hub_broken(struct hub *, int status, const char *why);
 /* Call after a change of what the loop should wait for. */
 void hub_arm(struct hub *);
 /* turns.c: is there room for what a line leads to? Ask before each. Writes what the agent takes. A
@@ -447,6 +451,8 @@ bool item_offered(const struct item *);
 bool item_exposed(const struct hub *, const struct item *);
 /* Are tools of servers in tools/list? */
 bool lists_servers(const struct hub *);
+/* Once all policies are known: more tools than `budget` allows are an error. */
+void lists_check_budget(struct hub *);
 
 /* call.c: passes a request on. arguments: replaces params.arguments (tool_invoke);
  * JSON_IS_NONE: as they are. */

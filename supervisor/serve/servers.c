@@ -279,9 +279,8 @@ on_server(struct hub *h, struct wire_in *in, int fd)
 		s->wrong = strdup(why);
 		s->reason = (enum server_reason)reason;
 		/* of the files that were named each must hold; one that was found may not */
-		if (h->order->launcher.file_n > 0 && h->broken == NULL &&
-		    s->reason == REASON_POLICY_ERROR)
-			h->broken = strdup(why);
+		if (h->order->launcher.file_n > 0 && s->reason == REASON_POLICY_ERROR)
+			hub_broken(h, EXIT_INPUT, why);
 	}
 	if (s->finding > 0)
 		found_again(s);
@@ -294,27 +293,6 @@ by_name(const void *a, const void *b)
 	    (*(struct server *const *)a)->name, (*(struct server *const *)b)->name);
 }
 
-/* Exposed tools take room in the agent's context; an administrator may bound them. */
-static void
-check_budget(struct hub *h)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < h->items.n; i++)
-		n += h->items.item[i]->kind == PIN_TOOL &&
-		     item_offered(h->items.item[i]) && item_exposed(h, h->items.item[i]);
-	if (n > 0)
-		log_info("%zu tools of servers are listed beside kennel's own", n);
-	if (h->order->single || !h->settings.has_budget || n <= h->settings.budget)
-		return;
-	log_error(
-	    "%zu tools are exposed, and `budget %u` in %s allows fewer: expose fewer, or "
-	    "raise it",
-	    n, h->settings.budget, h->settings.file);
-	h->status = EXIT_USAGE;
-	hub_end(h, "too many tools are exposed");
-}
-
 static void
 on_found(struct hub *h)
 {
@@ -323,8 +301,9 @@ on_found(struct hub *h)
 	if (h->server_n == 0)
 		log_warn(
 		    "no servers: create a policy with `kennel init NAME -- COMMAND`");
-	check_budget(h);
-	servers_ahead(h);
+	lists_check_budget(h);
+	if (h->broken == NULL)
+		servers_ahead(h);
 	parked_wake(h);
 }
 

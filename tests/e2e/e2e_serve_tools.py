@@ -167,6 +167,11 @@ def describe():
                                                                   "wire", "approval", "verdict", "pinned"])
     r = h.structured("tool_describe", name="mcp_register")
     equal((r["facet"], r["mutates"], r["verdict"]), ("mcp", True, "allow"))
+    for name in OWN:  # a tool that only reads says so in both places, and in the search
+        r = h.structured("tool_describe", name=name)
+        equal(r["mutates"], not r["annotations"]["readOnlyHint"], name)
+        found = h.structured("tool_search", query=name, server="kennel")["tools"]
+        equal([t["mutates"] for t in found if t["name"] == name], [r["mutates"]], name)
     for unknown in ("one.none", "three", "three.x", "", "."):
         equal(refusal(h.do("tool_describe", {"name": unknown})), "unknown tool: " + unknown)
     within("invalid arguments for tool_describe: ", refusal(h.do("tool_describe", {})))
@@ -249,6 +254,70 @@ def broken():
         within(h.path + ":", e["message"])
         check(wait_for(lambda: h.p.poll() is not None, 3) is not None, "it goes on")
         equal(h.p.returncode, 65)
+
+
+def with_settings(text):
+    home = "%s/settings-%s" % (TMP, time.time_ns())
+    os.makedirs(home, mode=0o700)
+    with open(home + "/settings.kennel", "w") as f:
+        f.write(text)
+    os.chmod(f.name, 0o600)
+    return {"KENNEL_HOME": home}, f.name
+
+
+def told(h, status):
+    """The answer to the agent's first request; then the session ends, and says the same on standard error."""
+    e = h.ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}})["error"]
+    equal(e["code"], -32000)
+    check(wait_for(lambda: h.p.poll() is not None, 3) is not None, "it goes on")
+    equal(h.p.returncode, status)
+    within(e["message"], h.stderr())
+    return e["message"]
+
+
+@test("an error in settings.kennel or on the command line: the agent's first request gets it, with file and line; doctor names it")
+def broken_settings():
+    env, path = with_settings("facet allow search\nfacet allow serach\nahead x\n")
+    line = told(Hub(server("one"), greet=False, env=env), 78)
+    check(line.startswith(path[:20]), line)  # a long path is cut
+    within(":2:13: error: unknown facet `serach`: did you mean `search`?", line)
+    equal(told(Hub(greet=False, env=env, command=[KENNEL, "serve"]), 78), line)
+    equal(told(Hub(server("one"), greet=False, args=["--facet", "none"]), 64)[:13], "unknown facet")
+    r = run([KENNEL, "serve"], stdin=b"", env=env)
+    equal(r.returncode, 78, "no request")
+    within(":3:7: error: expected a number", r.stderr.decode(), "all of them on standard error")
+    rows = {r["name"]: r for r in json.loads(run([KENNEL, "doctor", "--json"], env=env).stdout)}
+    equal((rows["settings"]["holds"], len(rows["settings"]["findings"]), rows["settings"]["findings"][0]), (False, 2, line))
+    within(line, run([KENNEL, "doctor"], env=env).stdout.decode())
+    env, path = with_settings("facet allow search\n")
+    rows = {r["name"]: r for r in json.loads(run([KENNEL, "doctor", "--json"], env=env).stdout)}
+    equal((rows["settings"]["holds"], rows["settings"]["findings"], rows["settings"]["said"]), (True, [], path), "the control")
+
+
+@test("more exposed tools than `budget`: the agent's first request gets it; tools that cannot be counted are refused too", seconds=90)
+def over_budget():
+    s, _ = pinned("one", tools=[tool(n) for n in ("a", "b", "c")])
+    env, path = with_settings("budget 2\nexpose one.*\n")
+    equal(told(Hub(s, greet=False, env=env), 64), "3 tools are exposed, and `budget 2` in %s allows fewer: expose fewer, or raise it" % path)
+    h = Hub(s, greet=False, env=env)
+    check(wait_for(lambda: "budget" in h.stderr(), 5) is not None)
+    h.p.stdin.close()
+    check(wait_for(lambda: h.p.poll() is not None, 3) is not None)
+    equal(h.p.returncode, 64, "no request")
+    # without pins a pattern with * has no number
+    bare = server("bare", grants="    tool allow a b\n", tools=[tool(n) for n in ("a", "b", "c")])
+    why = told(Hub(bare, greet=False, env=env, args=["--expose", "ba*.a*"]), 64)
+    equal(why, "server `bare` has no pins, and a pattern with `*` exposes tools of it, so `budget 2` in %s has nothing to count: "
+          "pin it with `kennel server pin bare`, or expose its tools by name" % path)
+    # names are counted: once each, and only those that the policy does not deny
+    named = ["--expose", "bare.a", "--expose", "b*.a", "--expose", "bare.b", "--expose", "bare.c"]
+    h = Hub(bare, env=env, args=named)
+    h.structured("tool_search", query="")
+    equal([t["name"] for t in h.ask("tools/list")["result"]["tools"]][len(OWN_LISTED):], ["bare__a", "bare__b"])
+    within("3 tools are exposed", told(Hub(bare.replace("a b\n", "*\n"), greet=False, env=env, args=named), 64))
+    # of a server that the policy of this session does not have, or without a budget, a pattern does no harm
+    Hub(bare, env=env)
+    Hub(bare, args=["--expose", "bare.*"])
 
 
 @test("no policy at all: kennel's own tools work, and say how to make one")

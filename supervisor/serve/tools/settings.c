@@ -163,6 +163,12 @@ settings_expose(struct settings *s, const char *pattern, struct reason *why)
 	return reason_set(why, r, "invalid pattern `%s` of --expose: %s", shown, wrong);
 }
 
+static bool
+applies(const struct expose *x, const char *server)
+{
+	return policy_glob(x->server, strlen(x->server), server, strlen(server));
+}
+
 bool
 settings_exposes(
     const struct settings *s, const char *server, const char *tool, size_t len)
@@ -170,11 +176,27 @@ settings_exposes(
 	for (size_t i = 0; i < s->expose_n; i++) {
 		const struct expose *x = &s->expose[i];
 
-		if (policy_glob(x->server, strlen(x->server), server, strlen(server)) &&
+		if (applies(x, server) &&
 		    policy_glob(x->tool, strlen(x->tool), tool, len))
 			return true;
 	}
 	return false;
+}
+
+const char *
+settings_tool(const struct settings *s, const char *server, size_t *at)
+{
+	while (*at < s->expose_n) {
+		const struct expose *x = &s->expose[(*at)++], *first = s->expose;
+
+		if (!applies(x, server))
+			continue;
+		while (strcmp(first->tool, x->tool) != 0 || !applies(first, server))
+			first++;
+		if (first == x)
+			return x->tool;
+	}
+	return NULL;
 }
 
 /* ---- statements ------------------------------------------------------------- */

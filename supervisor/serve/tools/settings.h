@@ -59,5 +59,8 @@ int settings_expose(struct settings *, const char *pattern, struct reason *why);
 /* Does a pattern match this tool? */
 bool settings_exposes(
     const struct settings *, const char *server, const char *tool, size_t len);
+/* The patterns of tools that apply to this server, each text once: NULL after the last. *at
+ * is 0 before the first call. */
+const char *settings_tool(const struct settings *, const char *server, size_t *at);
 
 #endif
