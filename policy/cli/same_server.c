@@ -21,7 +21,7 @@
 
 #define FILES_MAX 1024 /* as at a start */
 
-struct mine { /* a server of the given files */
+struct mine {              /* a server of the given files */
 	char *name, *path; /* owned */
 	uint32_t line;
 };

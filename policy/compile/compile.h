@@ -62,7 +62,8 @@ int policy_defines(
 struct policy_name {
 	const char *name, *about; /* about "": none */
 	const char *path;         /* of the file; NULL: the caller knows it */
-	uint32_t line; /* of the server in it, or of the `include` that adds it; 0: sealed */
+	/* of the server in it, or of the `include` that adds it; 0: it is sealed */
+	uint32_t line;
 };
 typedef void policy_name_fn(void *arg, const struct policy_name *);
 int policy_names(const struct policy_source *, policy_name_fn *fn, void *arg);

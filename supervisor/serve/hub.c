@@ -270,8 +270,9 @@ load_settings(struct hub *h, struct reason *why)
 
 	if (diag != NULL)
 		(void)fclose(diag); /* a loss affects only the output */
-	if (text != NULL)
-		(void)fputs(text, stderr); /* only output */
+	if (text == NULL)
+		return -ENOMEM;
+	(void)fputs(text, stderr); /* only output */
 	if (r == -EINVAL)
 		r = reason_set(why, r, "%.*s", (int)strcspn(text, "\n"), text);
 	free(text);
