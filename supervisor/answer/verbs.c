@@ -237,14 +237,15 @@ deny_main(int argc, char **argv)
 static int
 reopen_main(int argc, char **argv)
 {
-	static const char expected[] = "expected the path of a secret";
+	static const char expected[] =
+	    "expected the path of a secret, or the name of what was refused";
 	long pid[SESSIONS_MAX];
 	size_t n, reopened = 0, silent = 0;
 	int r, status = one_argument(argc, argv, expected);
 
 	if (status != 0)
 		return status;
-	if (strlen(argv[1]) > QUESTION_PATH_MAX)
+	if (strlen(argv[1]) >= QUESTION_TEXT_MAX)
 		return help_usage(&approve_help, argv[0], expected);
 	n = person_sockets(APPROVE_SOCKET, pid, SESSIONS_MAX);
 	for (size_t i = 0; i < n; i++) {
@@ -257,8 +258,10 @@ reopen_main(int argc, char **argv)
 		    session_error(r));
 	}
 	if (reopened == 0 && silent == 0)
-		log_error("no session has refused the use of this path: `kennel secret "
-			  "list` prints the paths");
+		log_error(
+		    "no session refuses this unasked: expected the path of a secret "
+		    "(`kennel secret list`), or the name of a tool, resource, "
+		    "prompt, program or host (`kennel audit log --denied`)");
 	return silent > 0 ? EXIT_FAILED : reopened == 0;
 }
 

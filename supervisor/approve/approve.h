@@ -183,7 +183,8 @@ enum approve_message {
 	/* u32 number, u32 answer (see question_accepts), u32 1 to accept a truncated
 	 * request too, 32 bytes digest */
 	APPROVE_ANSWER = 2,
-	/* str path: asks about it again after a refusal; answered by TAKEN */
+	/* str path of a secret, or name of a tool, resource, prompt, program or host: asks
+	 * about it again after a refusal; answered by TAKEN */
 	APPROVE_REOPEN = 8,
 	/* str path: the keeper has a new version of this value; answered by TAKEN */
 	APPROVE_SAVED = 10,
@@ -208,6 +209,9 @@ int approve_open(
  * this function no path is closed here. */
 typedef bool approve_reopen_fn(void *arg, const char *path, const struct answerer *);
 void approve_on_reopen(struct approve_socket *, approve_reopen_fn *, void *arg);
+/* Asks again about what a person has refused (refusals.h): the tool, resource, prompt,
+ * program or host of this name. False: it was not refused. */
+bool question_reopen(struct queue *, const char *subject);
 /* Answers with OK every question for a value of the path. False: there was none. */
 bool question_saved(struct queue *, const char *path, const struct answerer *);
 void approve_free(struct approve_socket *);

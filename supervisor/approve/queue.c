@@ -337,6 +337,12 @@ question_saved(struct queue *q, const char *path, const struct answerer *by)
 	return found;
 }
 
+bool
+question_reopen(struct queue *q, const char *subject)
+{
+	return refusals_lift(&q->refused, subject);
+}
+
 void
 question_withdraw(struct queue *q, uint32_t number)
 {

@@ -40,7 +40,7 @@ find(const struct refusals *r, const struct question_text *q)
 }
 
 static void
-note_digest(struct refusals *r, const struct question_text *q, uint64_t now)
+note_digest(struct refusals *r, const struct question_text *q, uint32_t of, uint64_t now)
 {
 	size_t oldest = 0;
 
@@ -49,9 +49,11 @@ note_digest(struct refusals *r, const struct question_text *q, uint64_t now)
 			oldest = i;
 	memcpy(r->same[oldest].digest, q->digest, sizeof(q->digest));
 	r->same[oldest].at = now;
+	r->same[oldest].of = of;
 }
 
-static void
+/* Returns its number. */
+static uint32_t
 note_subject(struct refusals *r, const struct question_text *q, uint64_t now)
 {
 	size_t i = find(r, q), oldest = 0;
@@ -63,6 +65,7 @@ note_subject(struct refusals *r, const struct question_text *q, uint64_t now)
 	at = &r->of[i < REFUSALS_KEPT ? i : oldest];
 	if (i == REFUSALS_KEPT) {
 		memset(at->at, 0, sizeof(at->at));
+		at->number = ++r->last;
 		at->kind = q->kind;
 		/* both of the same size */
 		(void)snprintf(at->server, sizeof(at->server), "%s", q->server);
@@ -70,6 +73,7 @@ note_subject(struct refusals *r, const struct question_text *q, uint64_t now)
 	}
 	memmove(&at->at[1], &at->at[0], sizeof(at->at) - sizeof(at->at[0]));
 	at->at[0] = now;
+	return at->number;
 }
 
 void
@@ -77,8 +81,26 @@ refusals_note(struct refusals *r, const struct question_text *q, uint64_t now)
 {
 	if (!is_counted(q))
 		return;
-	note_digest(r, q, now);
-	note_subject(r, q, now);
+	note_digest(r, q, note_subject(r, q, now), now);
+}
+
+bool
+refusals_lift(struct refusals *r, const char *subject)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < REFUSALS_KEPT; i++) {
+		struct refused_subject *s = &r->of[i];
+
+		if (s->at[0] == 0 || strcmp(s->subject, subject) != 0)
+			continue;
+		any = true;
+		memset(s->at, 0, sizeof(s->at));
+		for (size_t k = 0; k < REFUSALS_KEPT; k++)
+			if (r->same[k].of == s->number)
+				r->same[k].at = 0;
+	}
+	return any;
 }
 
 bool

@@ -16,8 +16,11 @@ struct refusals {
 	struct {
 		uint8_t digest[QUESTION_DIGEST_LEN];
 		uint64_t at; /* loop_now(); 0: free */
+		uint32_t of; /* the number of its subject */
 	} same[REFUSALS_KEPT];
+	uint32_t last; /* number of a subject */
 	struct refused_subject {
+		uint32_t number;
 		enum question_kind kind;
 		char server[128], subject[QUESTION_TEXT_MAX];
 		uint64_t at[REFUSED_TIMES]; /* the newest first; 0: none */
@@ -28,6 +31,9 @@ struct refusals {
 void refusals_note(struct refusals *, const struct question_text *, uint64_t now);
 /* Is it refused unasked? */
 bool refusals_cover(const struct refusals *, const struct question_text *, uint64_t now);
+/* A person lets it be asked about again: this subject, of any server. False: it was not
+ * refused. */
+bool refusals_lift(struct refusals *, const char *subject);
 /* How often this server and subject were refused in REFUSED_SPAN_NS: 0 to REFUSED_TIMES. */
 uint32_t refusals_count(
     const struct refusals *, const struct question_text *, uint64_t now);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "shim/base/array.h"
+#include "shim/base/log.h"
 #include "shim/base/wire.h"
 #include "supervisor/approve/approve.h"
 #include "supervisor/base/person_socket.h"
@@ -125,13 +126,18 @@ static int
 on_reopen(struct approve_socket *d, struct person_client *c, struct wire_in *in)
 {
 	const struct answerer by = {c->uid, c->pid};
-	const char *path = wire_get_str(in, QUESTION_PATH_MAX);
+	const char *name = wire_get_str(in, QUESTION_TEXT_MAX - 1);
 	uint32_t error = ENOENT;
 
 	if (wire_end(in) < 0)
 		return -EBADMSG;
-	if (d->reopen != NULL && d->reopen(d->reopen_arg, path, &by))
+	if (d->reopen != NULL && d->reopen(d->reopen_arg, name, &by))
 		error = 0;
+	if (question_reopen(d->queue, name)) {
+		error = 0;
+		log_info("an agent may ask for %s again (uid %u, pid %u)", name, by.uid,
+		    by.pid);
+	}
 	if (c->fd >= 0)
 		tell_numbers(c, APPROVE_TAKEN, &error, 1);
 	return 0;

@@ -365,13 +365,17 @@ static const struct help_verb approve_verbs[] = {
 	    "manifest."},
     {"deny", "Approvals", "ID", "deny this", "", "kennel approve deny 4711-1:0a1b2c3d",
 	"-", .more = "Without an answer, the use is denied when its time expires."},
-    {"reopen", "Approvals", "PATH", "let an agent ask for a refused secret again", "",
-	"kennel approve reopen team/github/token", "-",
+    {"reopen", "Approvals", "PATH|NAME", "let an agent ask for what was refused again",
+	"", "kennel approve reopen team/github/token", "-",
 	.more =
-	    "After a refusal, requests of the same session of `kennel serve` for that "
-	    "path\n"
-	    "are refused unasked until then. The exit status is 1 if there was no "
-	    "refusal."},
+	    "After a refusal, requests of the same session of `kennel serve` for the "
+	    "path "
+	    "of a\n"
+	    "secret are refused unasked until then; and calls of a tool, programs and "
+	    "hosts of\n"
+	    "a NAME for 60 seconds, or for 10 minutes after three refusals. The exit "
+	    "status is\n"
+	    "1 if nothing was refused."},
 };
 
 const struct help_family approve_help = {

@@ -190,7 +190,8 @@ refuse_unasked(
 	static const char text[] =
 	    "kennel: a person has refused this a short while ago, so it is not asked "
 	    "again yet (exactly this for 60 s; after three refusals, anything of this "
-	    "name for 10 min); talk with the person instead";
+	    "name for 10 min); talk with the person instead, who can lift this with "
+	    "kennel approve reopen NAME";
 	struct json id = m->top[TOP_ID];
 	int r;
 

@@ -254,6 +254,14 @@ def refused():
     equal(approve({}, "deny", q["id"])[0], 0)
     s.wait(rid, LONG)
     unasked(a=4)
+    # a person lifts it, and what was refused for a minute with it
+    equal(approve({}, "reopen", "say")[0], 1)
+    unasked(a=4)
+    equal(approve({}, "reopen", "line")[0], 0)
+    equal(approve({}, "reopen", "line")[0], 1)
+    equal(no(a=3), 0)
+    equal(no(a=4), 1)
+    unasked(a=4)
     rid = ask(s, "say", text="x")  # another tool is asked about
     equal(approve({}, "allow", question({})["id"])[0], 0)
     check(refusal(s.wait(rid, LONG)) is None)

@@ -294,6 +294,38 @@ refusals(void **state)
 	queue_free(queue);
 }
 
+/* A person lifts what was refused of a subject, of any server, and nothing else. */
+static void
+lifted(void **state)
+{
+	static struct refusals r;
+	struct question_text q = {.kind = QUESTION_TOOL, .digest = {1}, .subject = "a"};
+	const uint64_t now = 5000 * LOOP_MS;
+
+	(void)state;
+	assert_false(refusals_lift(&r, "a"));
+	for (uint8_t i = 0; i < 3; i++) {
+		q.digest[0] = i;
+		refusals_note(&r, &q, now + i);
+	}
+	snprintf(q.server, sizeof(q.server), "two");
+	q.digest[0] = 9;
+	refusals_note(&r, &q, now);
+	snprintf(q.subject, sizeof(q.subject), "b");
+	q.digest[0] = 8;
+	refusals_note(&r, &q, now);
+	assert_true(refusals_lift(&r, "a"));
+	assert_true(refusals_cover(&r, &q, now + 9)); /* b */
+	snprintf(q.subject, sizeof(q.subject), "a");
+	for (uint8_t i = 0; i < 10; i++) {
+		q.digest[0] = i;
+		q.server[0] = i == 9 ? 't' : '\0';
+		assert_int_equal(refusals_cover(&r, &q, now + 9), i == 8);
+	}
+	assert_int_equal(refusals_count(&r, &q, now + 9), 0);
+	assert_false(refusals_lift(&r, "a"));
+}
+
 /* The times: 60 s for a digest, 10 min for a subject, counted from the third refusal. */
 static void
 refusal_times(void **state)
@@ -421,6 +453,7 @@ main(void)
 	    cmocka_unit_test(once_only),
 	    cmocka_unit_test(refusals),
 	    cmocka_unit_test(refusal_times),
+	    cmocka_unit_test(lifted),
 	    cmocka_unit_test(factors),
 	};
 
