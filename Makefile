@@ -1293,6 +1293,11 @@ UNIT_confirm = \
 	leash/keeper/confirm.o \
 	shim/base/hex.o \
 	shim/base/log.o
+UNIT_keeper_request = \
+	$(BASE_SMALL) \
+	leash/secret/request.o \
+	shim/base/hex.o \
+	shim/base/log.o
 UNIT_vault_file = \
 	$(CONTAINER) $(BASE_SMALL) \
 	leash/vault/locked_pages.o \
@@ -1380,6 +1385,11 @@ SCRUB = \
 	shim/base/buf.o \
 	shim/base/sort.o \
 	shim/base/token_checksum.o
+UNIT_refresh_client = \
+	$(SCRUB) \
+	leash/remote/refresh_client.o \
+	leash/remote/tokens.o \
+	leash/vault/copied_value.o
 # The test has its own libcurl and its own clock.
 UNIT_remote_exchange = $(filter-out leash/remote/main.o leash/remote/http.o shim/base/loop.o,$(REMOTE))
 UNIT_scrub	= tests/unit/scrub_bench.o $(SCRUB)
@@ -1435,6 +1445,7 @@ UNITS = \
 	item_index \
 	json \
 	json_canonical \
+	keeper_request \
 	kept_payloads \
 	kept_policies \
 	learn \
@@ -1466,6 +1477,7 @@ UNITS = \
 	query \
 	queue \
 	recorder \
+	refresh_client \
 	register_tool \
 	registry \
 	remote_exchange \
@@ -1522,6 +1534,8 @@ $B/san/tests/fault/fault_unit.o: tests/fault/fault.c
 	@mkdir -p $(@D)
 	$Q$(CC) $(CPPFLAGS) $(filter-out -D_FORTIFY_SOURCE=3,$(CFLAGS)) $(SAN) -DFAULT_UNIT -MMD -MP -c -o $@ $<
 $(foreach d,unit unit-san,$B/$d/nomem $B/$d/nomem_policy): UNIT_LIBS += $(call WRAP,$(WRAP_MEMORY))
+# Waits that end on order.
+$B/unit/refresh_client $B/unit-san/refresh_client: UNIT_LIBS += $(call WRAP,poll)
 # Steps of a write that fail, or end the process, on order.
 $B/unit/vault_file $B/unit-san/vault_file: UNIT_LIBS += $(call WRAP,openat write fsync renameat unlinkat)
 # The shim's main and its own calls beside the library's: under other names.

@@ -202,6 +202,8 @@ launch_vault_secret(struct leash *l, const struct sealed_secret *row, struct sec
 	}
 	if (r == 0)
 		keeper_session.last = row;
+	else if (reason == 0)
+		launch_vault_end(); /* a late answer is not that of the next request */
 	return r < 0 ? say_missing(&m, r, reason, what) : 0;
 }
 

@@ -46,7 +46,8 @@ struct oauth {
 	uint64_t again_ns;                     /* after a failure: no other before this */
 	char why[OAUTH_WHY_CAP];               /* of the failure, for the agent */
 	int refresh_fd;                        /* to the leash; -1: none */
-	const char *unstored;                  /* why the last refresh token is not in the
+	bool refresh_late;    /* it has not answered the last request yet */
+	const char *unstored; /* why the last refresh token is not in the
 					      * vault; NULL: it is, or there was none */
 };
 

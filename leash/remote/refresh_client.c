@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WAIT_MS 10000 /* the leash bounds its own wait for the keeper */
+#define WAIT_MS 10000
 
 static const char silent[] = "kennel-leash does not answer: start the server again";
 
@@ -46,18 +46,34 @@ answer(const struct packet *p, enum refresh_message type, struct wire_in *ret,
 }
 
 static int
-exchange(const struct oauth *o, struct packet *p, const struct wire_out *out,
-    enum refresh_message type, struct wire_in *ret, const char **ret_why)
+receive(struct oauth *o, struct packet *p)
 {
 	struct pollfd wait = {o->refresh_fd, POLLIN, 0};
-	int r = wire_send(o->refresh_fd, out, NULL, 0);
+
+	o->refresh_late = poll(&wait, 1, WAIT_MS) != 1;
+	return o->refresh_late ? -ETIMEDOUT
+			       : wire_recv(o->refresh_fd, p->bytes, sizeof(p->bytes),
+				     &p->len, NULL, 0, NULL);
+}
+
+/* The leash takes one request at a time, and its answers have no number: an answer that is
+ * late is waited for, and not read as that of the next request. */
+static int
+exchange(struct oauth *o, struct packet *p, const struct wire_out *out,
+    enum refresh_message type, struct wire_in *ret, const char **ret_why)
+{
+	struct packet late;
+	int r = 0;
 
 	*ret_why = silent;
+	if (o->refresh_late) {
+		r = receive(o, &late);
+		explicit_bzero(&late, sizeof(late));
+	}
 	if (r == 0)
-		r = poll(&wait, 1, WAIT_MS) == 1 ? 0 : -ETIMEDOUT;
+		r = wire_send(o->refresh_fd, out, NULL, 0);
 	if (r == 0)
-		r = wire_recv(
-		    o->refresh_fd, p->bytes, sizeof(p->bytes), &p->len, NULL, 0, NULL);
+		r = receive(o, p);
 	return r == 0 ? answer(p, type, ret, ret_why) : r;
 }
 

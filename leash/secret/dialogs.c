@@ -263,6 +263,7 @@ unlock_vault(struct dialog *d)
 {
 	const char *error = NULL;
 	enum outcome r;
+	int status;
 
 	if (d->o->state == STATE_NONE)
 		return create_vault(d);
@@ -271,10 +272,12 @@ unlock_vault(struct dialog *d)
 		if (r != OUTCOME_YES)
 			return r;
 		error = "wrong passphrase";
-		if (passphrase_unlock(d->o, &d->again) == STATUS_OK) {
+		status = passphrase_unlock(d->o, &d->again);
+		if (status == STATUS_OK) {
 			d->o->state = STATE_OPEN;
 			printf("unlock\n");
-		}
+		} else if (status != STATUS_DENIED)
+			return OUTCOME_FAILED;
 	}
 	return d->o->state == STATE_OPEN ? OUTCOME_YES : OUTCOME_CLOSED;
 }
@@ -285,14 +288,20 @@ confirm(struct dialog *d)
 {
 	const char *error = NULL;
 	enum outcome r = d->o->state == STATE_NONE ? OUTCOME_FAILED : unlock_vault(d);
+	int status;
 
 	if (d->o->state == STATE_NONE)
 		log_error("no vault found: create one with kennel secret init");
 	for (int i = 0; r == OUTCOME_YES && i < TRIES_MAX; i++) {
 		r = type(d, "To confirm this approval, the vault's passphrase.",
 		    "Passphrase:", error, &d->first);
-		if (r == OUTCOME_YES && passphrase_confirm(d->o, &d->first) == STATUS_OK)
+		if (r != OUTCOME_YES)
+			break;
+		status = passphrase_confirm(d->o, &d->first);
+		if (status == STATUS_OK)
 			return OUTCOME_ONCE;
+		if (status != STATUS_DENIED)
+			return OUTCOME_FAILED;
 		error = "wrong passphrase";
 	}
 	return r == OUTCOME_YES ? OUTCOME_CLOSED : r;

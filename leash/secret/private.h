@@ -75,7 +75,8 @@ int order_fail(const struct order *, int status, const char *what);
 /* ---- request.c ----------------------------------------------------------- */
 
 /* Sends the request in out and reads the reply over it.  0, with *ret_in after the
- * reply's type; or an exit status, after printing what to do about it. */
+ * reply's type; or an exit status, after printing what to do about it.  A keeper that does
+ * not answer in time gets no further request. */
 int talk(struct order *, const struct wire_out *out, enum keeper_message wanted,
     struct wire_in *ret_in);
 /* The same for a reply of DONE; ret: its number, or NULL. */

@@ -8,6 +8,7 @@
 
 #include "leash/secret/private.h"
 #include "shim/base/array.h"
+#include "shim/base/fd.h"
 #include "shim/base/log.h"
 
 static const struct {
@@ -63,13 +64,15 @@ talk(struct order *o, const struct wire_out *out, enum keeper_message wanted,
 	uint32_t type;
 	int r;
 
-	r = wire_send(o->keeper, out, NULL, 0);
+	r = o->keeper < 0 ? -ENOTCONN : wire_send(o->keeper, out, NULL, 0);
 	vault_wipe(o->packet, out->len);
 	if (r == 0)
 		r = wire_recv(
 		    o->keeper, o->packet, KEEPER_PACKET_MAX, &len, NULL, 0, NULL);
 	if (r < 0) {
-		log_error("%s: the keeper does not answer: %s", o->verb, strerror(-r));
+		fd_close(&o->keeper); /* a late answer is not that of the next request */
+		log_error("%s: the keeper does not answer: %s", o->verb,
+		    strerror(r == -EAGAIN ? ETIMEDOUT : -r));
 		return LOG_EXIT_FAILED;
 	}
 	wire_in_init(ret_in, o->packet, len);

@@ -263,8 +263,7 @@ struct hub {
 
 /* hub.c */
 void hub_end(struct hub *, const char *why);
-/* Nothing is served: the agent's next request gets the reason, then it ends with this exit
- * status. The first reason counts. */
+/* Serves nothing: the agent's next request gets the first reason, then it ends. */
 void hub_broken(struct hub *, int status, const char *why);
 /* Call after a change of what the loop should wait for. */
 void hub_arm(struct hub *);
