@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "leash/secret/private.h"
@@ -29,6 +30,7 @@
 #define PAGE_BYTES     800 /* of a command: at most 1000 */
 #define TYPED_MAX      2048
 #define TRIES_MAX      3
+#define FRAME          5 /* columns of pinentry-curses beside a text: 50 show 45 unbroken */
 #define SUBJECT_LINES  3 /* server, kind and subject: what the passphrase is for */
 #define NOTIFY_PROGRAM "/usr/bin/notify-send"
 
@@ -52,6 +54,7 @@ struct dialog {
 		size_t len;
 	} page[PAGES_MAX];
 	size_t page_n;
+	size_t width;              /* of its longest line */
 	char brief[PAGE_BYTES];    /* the first lines */
 	struct typed first, again; /* TYPED_MAX bytes each, in the pages */
 };
@@ -109,6 +112,7 @@ make_pages(struct dialog *d)
 		}
 		lines++;
 		cost += one;
+		d->width = len > d->width ? len : d->width;
 		line += len + (line[len] == '\n');
 		d->page[at].len = (size_t)(line - d->page[at].at);
 		total++;
@@ -118,6 +122,24 @@ make_pages(struct dialog *d)
 			    d->text); /* the first page's lines fit */
 	}
 	return d->page_n > 0 ? 0 : -EBADMSG;
+}
+
+/* A pinentry breaks a line that is wider than the terminal, and its rest would look like a
+ * line of kennel's.  The text was made for this terminal, which a person may have made
+ * smaller since. */
+static bool
+fits(const struct dialog *d)
+{
+	struct winsize size;
+
+	/* syscalls: ioctl */
+	if (d->o->tty < 0 || ioctl(d->o->tty, TIOCGWINSZ, &size) < 0 ||
+	    size.ws_col == 0 || d->width + FRAME <= size.ws_col)
+		return true;
+	log_error("the terminal has %u columns, and this approval needs %zu: make it "
+		  "wider, or use kennel approve watch",
+	    size.ws_col, d->width + FRAME);
+	return false;
 }
 
 /* ---- the answers ------------------------------------------------------------------------ */
@@ -135,6 +157,8 @@ show_page(struct dialog *d, size_t at, const struct pinentry_text *buttons)
 	char text[PAGE_BYTES + 64];
 	enum pinentry_answer a;
 
+	if (!fits(d))
+		return OUTCOME_FAILED;
 	if (d->page_n > 1)
 		(void)snprintf(text, sizeof(text),
 		    "A pending approval, part %zu of %zu\n\n%.*s", at + 1, d->page_n,
@@ -185,6 +209,8 @@ choose(
 	    .text = text, .ok = ok.label, .notok = notok.label, .cancel = "Close"};
 	enum pinentry_answer a;
 
+	if (!fits(d))
+		return OUTCOME_FAILED;
 	(void)snprintf(text, sizeof(text), "%s\n\n%s", question, d->brief);
 	a = pinentry_confirm(&t);
 	return a == PINENTRY_OK       ? ok.outcome
@@ -217,6 +243,8 @@ type(struct dialog *d, const char *title, const char *prompt, const char *error,
 	    .cancel = "Close"};
 	enum pinentry_answer a;
 
+	if (!fits(d))
+		return OUTCOME_FAILED;
 	(void)snprintf(text, sizeof(text), "%s\n\n%s", title, d->brief);
 	a = pinentry_type(&t, TYPED_MAX, io);
 	return a == PINENTRY_OK ? OUTCOME_YES : closed_or_failed(a);
@@ -431,6 +459,8 @@ verb_dialogs(struct order *o)
 	if (read_text(&d) < 0 || make_pages(&d) < 0)
 		return order_fail(
 		    o, STATUS_INPUT, "the text cannot be shown in a dialog");
+	if (!fits(&d))
+		return STATUS_CONFIG; /* it stays open for other channels */
 	if (pinentry_open(o, o->dialog.fd, o->dialog.seconds) < 0)
 		return order_fail(o, STATUS_CONFIG,
 		    "the pinentry does not start: has it a display or a terminal?");

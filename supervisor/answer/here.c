@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -37,6 +38,7 @@
 
 #define PINENTRY    "/usr/bin/pinentry"
 #define LINE_WIDTH  72
+#define FRAME       5 /* columns of pinentry-curses beside a text: 50 show 45 unbroken */
 #define LINES_MAX   100 /* of a dialog; what is longer is not allowed in one */
 #define TEXT_CAP    (24u << 10)
 #define SHOWN_MAX   256 /* dialogs that are not opened again */
@@ -99,18 +101,31 @@ is_empty(const struct approval *a, const char *line)
 	return is_value(a->kind) && len > n && strcmp(line + len - n, null) == 0;
 }
 
+/* A pinentry breaks a line that is wider than the terminal, and its rest would look like a
+ * line of kennel's. */
+static int
+line_width(void)
+{
+	struct winsize size;
+	int columns = LINE_WIDTH + FRAME;
+
+	if (ioctl(STDIN_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > FRAME)
+		columns = size.ws_col < columns ? size.ws_col : columns;
+	return columns - FRAME;
+}
+
 /* The text of a dialog. False: it has more lines than a dialog shows. */
 static bool
 make_text(const struct approval *a, char out[TEXT_CAP])
 {
-	static const char more[] =
-	    "It is not shown whole here. To allow it: kennel approve watch\n";
+	static const char more[] = "It is not shown whole here.\n"
+				   "To allow it: kennel approve watch\n";
 	struct detail_lines l = {0};
 	size_t n = 0, i = 0;
 	bool whole;
 
 	out[0] = '\0';
-	if (detail_lines_make(a, LINE_WIDTH, &l) < 0)
+	if (detail_lines_make(a, line_width(), &l) < 0)
 		return false;
 	for (; i < l.n && i < LINES_MAX && n + LINE_WIDTH + 2 + sizeof(more) < TEXT_CAP;
 	     i++) {

@@ -1,9 +1,12 @@
 """kennel approve here: a pinentry shows what is pending, and a person answers it there."""
+import fcntl
 import json
 import os
 import shutil
 import signal
+import struct
 import sys
+import termios
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -157,6 +160,34 @@ def ends():
     ask(s, "say", text="x")
     h.until("left open")
     equal(len(pending()), 1, "a dialog that died is no answer")
+    h.end()
+    s.close()
+
+
+def columns(h, n):
+    fcntl.ioctl(h.t.master, termios.TIOCSWINSZ, struct.pack("HHHH", 24, n, 0, 0))
+
+
+@test("no line of a dialog is wider than its terminal, so that a pinentry breaks none; a terminal that is too narrow shows nothing", 120)
+def narrow():
+    s = calls("    tool ask line\n")
+    h = Here({})
+    for n in (30, 50, 76, 77, 100):
+        columns(h, n)
+        h.answers(*["ok"] * 16)
+        before = len(h.asked("CONFIRM"))
+        rid = ask(s, a="%s kind     program%s" % ("x" * (n % 60), " y" * 90), n=n)
+        check(refusal(s.wait(rid, LONG)) is None, n)
+        text = "\n".join(c["texts"]["SETDESC"] for c in h.asked("CONFIRM")[before:])
+        lines = [line for line in text.splitlines() if "part" not in line and "exactly the same" not in line]
+        # but for the frame, and no wider than before
+        equal(max(map(len, lines)), min(n - 5, 72), n)
+        equal({line for line in lines if line.startswith("kind")}, {"kind     tool"}, n)
+    h.answers("ok", "ok")
+    columns(h, 20)
+    ask(s, a=1)
+    h.until("the terminal has 20 columns, and this approval needs 25")
+    equal(len(pending()), 1, "it stays open")
     h.end()
     s.close()
 
