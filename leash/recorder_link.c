@@ -9,6 +9,7 @@
 
 #include "leash/network.h"
 #include "leash/private.h"
+#include "leash/refresh.h"
 #include "shim/base/log.h"
 
 #define RECORDER_GONE_MS 3000 /* then the cell is killed: no act without a record */
@@ -63,6 +64,7 @@ on_report(struct loop *loop, int fd, short revents, void *arg)
 	else
 		recorder_works(l);
 	network_recorded(l);
+	refresh_recorded(l);
 }
 
 void

@@ -3,8 +3,8 @@
  *
  * Process: the leash.  Holds: one token, in the vault's pages, from a request to its
  * answer.  Trusts: the policy, which makes the path: "__oauth/NAME/refresh" of its own
- * server; the keeper.  Must never: let the server name a path, or pass a value without a
- * record.
+ * server; the keeper.  Must never: let the server name a path, or ask for a value before
+ * the record of that is on disk.
  *
  * The server is hostile: a packet that is not in the protocol ends its connection, one
  * request is under way at a time, and there are BURST of them, then one each PAUSE_MS.
@@ -42,6 +42,8 @@ struct refresh {
 	struct sign_row row[SIGN_SIGNERS_MAX];
 	size_t row_n;
 	enum refresh_message asked; /* 0: no request is under way */
+	uint64_t record;            /* of it, which is not on disk yet; 0: it is */
+	struct span value;          /* of PUT, until then: in memory */
 	unsigned int left;          /* requests before the next pause */
 	uint64_t more_ns;           /* when there is one more */
 };
@@ -55,9 +57,10 @@ _Static_assert(PACKET_MAX > REFRESH_PACKET_MAX +
 /* ---- records -------------------------------------------------------------------------- */
 
 static int
-record(
-    struct leash *l, enum refresh_message asked, const char *outcome, const char *reason)
+record(struct leash *l, const char *outcome, const char *reason, enum event_class class,
+    uint64_t *ret_number)
 {
+	enum refresh_message asked = l->refresh->asked;
 	static struct event e;
 
 	event_begin(&e, EVENT_VAULT);
@@ -69,7 +72,7 @@ record(
 	event_text(&e, KEY_OUTCOME, outcome);
 	if (reason != NULL)
 		event_text(&e, KEY_REASON, reason);
-	return report_send(l->report, &e, EVENT_FLOW, NULL);
+	return report_send(l->report, &e, class, ret_number);
 }
 
 /* ---- answers to kennel-remote --------------------------------------------------------- */
@@ -82,6 +85,7 @@ refresh_close(struct leash *l)
 	loop_remove(&l->loop, f->sock_slot);
 	f->sock_slot = -1;
 	fd_close(&f->sock);
+	f->record = 0; /* a request that waits for it is not made */
 }
 
 static void
@@ -131,7 +135,7 @@ refuse(struct leash *l, uint32_t reason)
 	    why, sizeof(why), "%s%s", text, text[strlen(text) - 1] == ' ' ? name : "");
 	/* nothing is given; one that asks without end does not fill the log */
 	if (reason != REASON_TOO_MANY)
-		(void)record(l, l->refresh->asked, "failed", why);
+		(void)record(l, "failed", why, EVENT_FLOW, NULL);
 	wire_out_init(&out, l->refresh->memory, PACKET_MAX);
 	wire_put_u32(&out, REFRESH_REFUSED);
 	wire_put_str(&out, why);
@@ -173,7 +177,7 @@ pass_on(struct leash *l, size_t len)
 		in.error = -EBADMSG;
 	}
 	if (wire_end(&in) < 0 || type == KEEPER_REFUSED ||
-	    record(l, f->asked, "done", NULL) < 0) {
+	    record(l, "done", NULL, EVENT_FLOW, NULL) < 0) {
 		refuse(l, number);
 		return;
 	}
@@ -196,11 +200,12 @@ on_keeper(struct loop *loop, int fd, short revents, void *arg)
 	size_t len = 0;
 	int r = wire_recv(fd, f->memory, PACKET_MAX, &len, NULL, 0, NULL);
 
-	if (r == 0 && f->asked != 0) {
+	if (r == 0 && f->asked != 0 && f->record == 0) {
 		pass_on(l, len);
 		return;
 	}
 	keeper_close(l); /* it has ended, or answers unasked */
+	f->record = 0;
 	if (f->asked != 0)
 		refuse(l, REASON_LOCKED);
 }
@@ -262,14 +267,30 @@ request(struct leash *l, size_t len)
 	    f->asked != 0)
 		return -EBADMSG;
 	f->asked = type;
+	f->value = value;
 	if (is_too_often(f))
 		refuse(l, REASON_TOO_MANY);
 	else if (f->keeper < 0)
 		refuse(l, REASON_LOCKED);
-	else if (record(l, f->asked, "asked", NULL) < 0 ||
-		 ask_keeper(l, type == REFRESH_PUT ? &value : NULL) < 0)
+	else if (record(l, "asked", NULL, EVENT_GATE, &f->record) < 0)
 		refuse(l, REASON_FAILED);
+	else
+		refresh_recorded(l);
 	return 0;
+}
+
+void
+refresh_recorded(struct leash *l)
+{
+	struct refresh *f = l->refresh;
+
+	if (f == NULL || f->record == 0 || !report_durable(l->report, f->record))
+		return;
+	f->record = 0;
+	if (f->keeper < 0)
+		refuse(l, REASON_LOCKED);
+	else if (ask_keeper(l, f->asked == REFRESH_PUT ? &f->value : NULL) < 0)
+		refuse(l, REASON_FAILED);
 }
 
 static void

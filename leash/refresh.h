@@ -15,6 +15,8 @@ struct reason;
 int refresh_begin(struct leash *, struct reason *why);
 /* Serves kennel-remote from now on.  0 or -errno. */
 int refresh_watch(struct leash *);
+/* Records may have reached the disk: makes the request that waits for its own. */
+void refresh_recorded(struct leash *);
 void refresh_end(struct leash *);
 
 #endif

@@ -5,9 +5,10 @@
  * answers odd, one request at a time.
  *
  *	kennel-remote		leash				keeper
- *	GET ----------------->	RELEASE __oauth/NAME/refresh -->
+ *	GET ----------------->	recorded, on disk;
+ *				RELEASE __oauth/NAME/refresh -->
  *	   <----------- VALUE				<----- VALUE
- *	PUT ----------------->	recorded, STORE --------------->
+ *	PUT ----------------->	the same, STORE --------------->
  *	   <------------ DONE				<------ DONE
  *	   <--------- REFUSED	for either, with the keeper's reason
  *

@@ -463,6 +463,60 @@ def stored():
     home.end()
 
 
+class Stopping(list):
+    """The requests that an issuer has seen; the first one stops these processes."""
+
+    pids = ()
+
+    def append(self, x):
+        super().append(x)
+        if len(self) == 1:
+            for pid in self.pids:
+                os.kill(pid, signal.SIGSTOP)
+
+
+@test("the keeper is asked for a refresh token only when the record of that is on disk")
+def recorded_first():
+    home, issuer = "%s/oauth-record" % TMP, Issuer()
+    mcp = Guarded(issuer)
+    os.makedirs(home + "/run", mode=0o700)
+    os.chmod(home, 0o700)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    here = os.getcwd()
+    os.chdir(home + "/run")
+    listener.bind("keeper.sock")
+    os.chdir(here)
+    listener.listen()
+    listener.settimeout(20)
+    before = {p for p, comm in descendants(os.getpid()).items() if comm == "kennel-recorder"}
+    s = Mcp([KENNEL, "run", "far", "--policy", policy(body(mcp, issuer, grant="code", secret=False), "far")], env={"KENNEL_HOME": home})
+    keeper = listener.accept()[0]
+    keeper.settimeout(20)
+    equal(struct.unpack("<I", keeper.recv(1 << 17)[:4])[0], 2)
+    keeper.send(struct.pack("<II", 3, 2))  # the vault is open
+    issuer.seen = Stopping()
+    issuer.seen.pids = {p for p, comm in descendants(os.getpid()).items() if comm == "kennel-recorder"} - before
+    equal(len(issuer.seen.pids), 1)
+    s.send({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}})
+    check(wait_for(lambda: len(issuer.seen), 20), "the issuer is not asked")
+    keeper.settimeout(0.6)
+    try:
+        check(False, "asked before the record", keeper.recv(1 << 17))
+    except socket.timeout:
+        pass
+    for pid in issuer.seen.pids:
+        os.kill(pid, signal.SIGCONT)
+    keeper.settimeout(20)
+    equal(struct.unpack("<I", keeper.recv(1 << 17)[:4])[0], 32)
+    keeper.send(struct.pack("<II", 7, 6) + wire(b"not there"))
+    within("kennel server login far", s.wait(1, 20)["error"]["message"])
+    s.close()
+    keeper.close()
+    listener.close()
+    close(mcp, issuer)
+
+
 @test("kennel serve: a server with `auth oauth2` is found and called; a hostile issuer makes it fail in words, and others go on")
 def served():
     issuer, bad = Issuer(), Issuer()
