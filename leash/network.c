@@ -50,11 +50,21 @@ tell(struct leash *l, const struct egress_report *e, const char *reason)
 	    .hint = "",
 	    .reason = reason,
 	    .address = is_address(e)};
-	char at[300], hint[NET_HINT_MAX];
+	char at[300], hint[NET_HINT_MAX + ADDRESS_BLOCK_MAX + 4];
+	char block[ADDRESS_BLOCK_MAX];
 
 	/* only if no line matches: a refusal by a line names that line */
 	if (e->why == EGRESS_NO_GRANT || e->why == EGRESS_NO_PORT) {
 		(void)net_hint(e->name, e->port, hint, sizeof(hint));
+		u.hint = hint;
+	}
+	/* of the addresses that no word permits; the others' reason names the word */
+	if (e->why == EGRESS_DIAL && e->has_addr &&
+	    (e->dial == DIAL_SPECIAL || e->dial == DIAL_METADATA) &&
+	    address_block(e->addr, block)) {
+		size_t len = net_hint(e->name, e->port, hint, sizeof(hint));
+
+		(void)snprintf(hint + len, sizeof(hint) - len, " to %s", block);
 		u.hint = hint;
 	}
 	if (n != NULL) {

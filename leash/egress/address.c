@@ -7,6 +7,7 @@
 #include "leash/egress/address.h"
 
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "policy/sealed/sealed.h"
@@ -116,8 +117,8 @@ unpack(const uint8_t addr[ADDRESS_LEN], uint8_t ret[ADDRESS_LEN])
 		memmove(ret, addr, ADDRESS_LEN);
 }
 
-enum address_class
-address_class_of(const uint8_t addr[ADDRESS_LEN])
+static const struct block *
+block_of(const uint8_t addr[ADDRESS_LEN])
 {
 	uint8_t a[ADDRESS_LEN];
 	size_t i = 0;
@@ -125,7 +126,13 @@ address_class_of(const uint8_t addr[ADDRESS_LEN])
 	unpack(addr, a);
 	while (!address_in(a, blocks[i].addr, blocks[i].prefix))
 		i++; /* the last row matches every address */
-	return blocks[i].class;
+	return &blocks[i];
+}
+
+enum address_class
+address_class_of(const uint8_t addr[ADDRESS_LEN])
+{
+	return block_of(addr)->class;
 }
 
 /* `to` a block: permits its addresses, but metadata only by its exact address, and
@@ -174,6 +181,24 @@ address_refused(const uint8_t addr[ADDRESS_LEN], const struct address_scope *s,
 		return "an address of this machine";
 	return near ? "an address on this machine's own network"
 		    : address_class_name(class);
+}
+
+bool
+address_block(const uint8_t addr[ADDRESS_LEN], char out[ADDRESS_BLOCK_MAX])
+{
+	const struct block *b = block_of(addr);
+	struct address_scope s = {NET_CIDR, b->addr, b->prefix};
+	uint8_t a[ADDRESS_LEN];
+	char text[ADDRESS_TEXT_MAX];
+
+	unpack(addr, a);
+	if (s.prefix == 0) /* the rest of IPv6 is no block */
+		s = (struct address_scope){NET_CIDR, a, 128};
+	if (!named(addr, &s))
+		return false;
+	(void)snprintf(out, ADDRESS_BLOCK_MAX, "%s/%u", address_text(s.addr, text),
+	    s.prefix - (address_is_v4(s.addr) ? 96 : 0)); /* fits */
+	return true;
 }
 
 const char *

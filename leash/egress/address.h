@@ -43,6 +43,11 @@ bool address_in(
 const char *address_refused(const uint8_t addr[ADDRESS_LEN], const struct address_scope *,
     const struct address_host *);
 
+/* The block that `to` needs to permit this special-purpose or metadata address, as in
+ * "198.18.0.0/15". False: none does. */
+#define ADDRESS_BLOCK_MAX (ADDRESS_TEXT_MAX + 4)
+bool address_block(const uint8_t addr[ADDRESS_LEN], char out[ADDRESS_BLOCK_MAX]);
+
 void address_of_v4(const uint8_t v4[4], uint8_t ret[ADDRESS_LEN]);
 bool address_is_v4(const uint8_t addr[ADDRESS_LEN]);
 /* "192.0.2.1", "2001:db8::1"; false: not an address. */

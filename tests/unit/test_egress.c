@@ -10,6 +10,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -542,6 +543,50 @@ address_scopes(void **state)
 	}
 }
 
+/* The block that is named to the user permits the address; where none is, none does. */
+static void
+address_blocks(void **state)
+{
+	const struct address_host host = {.own = false};
+	char text[ADDRESS_BLOCK_MAX], *slash;
+	uint8_t addr[ADDRESS_LEN], block[ADDRESS_LEN];
+	size_t named = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(class_row); i++) {
+		struct address_scope scope = {NET_CIDR, block, 128};
+
+		if (class_row[i].class != ADDRESS_SPECIAL &&
+		    class_row[i].class != ADDRESS_METADATA)
+			continue;
+		bytes_of(class_row[i].text, addr);
+		memcpy(block, addr, sizeof(block));
+		if (!address_block(addr, text)) {
+			assert_non_null(address_refused(addr, &scope, &host));
+			continue;
+		}
+		named++;
+		slash = strchr(text, '/');
+		assert_non_null(slash);
+		*slash = '\0';
+		bytes_of(text, block);
+		scope.prefix = (uint32_t)strtoul(slash + 1, NULL, 10) +
+			       (strchr(text, ':') == NULL ? 96 : 0);
+		if (address_refused(addr, &scope, &host) != NULL)
+			fail_msg(
+			    "%s is not in %s/%s", class_row[i].text, text, slash + 1);
+	}
+	assert_true(named > 10);
+	bytes_of("198.19.0.1", addr);
+	assert_true(address_block(addr, text));
+	assert_string_equal(text, "198.18.0.0/15");
+	bytes_of("fe80::1", addr);
+	assert_true(address_block(addr, text));
+	assert_string_equal(text, "fe80::1/128");
+	bytes_of("255.255.255.255", addr);
+	assert_false(address_block(addr, text));
+}
+
 /* ---- the dialer's protocol ---------------------------------------------------------------- */
 
 static void
@@ -643,6 +688,7 @@ main(void)
 	    cmocka_unit_test(hello_retry),
 	    cmocka_unit_test(address_classes),
 	    cmocka_unit_test(address_scopes),
+	    cmocka_unit_test(address_blocks),
 	    cmocka_unit_test(dial_protocol),
 	    cmocka_unit_test(report_protocol),
 	    cmocka_unit_test(plan_addresses),
