@@ -59,6 +59,8 @@ int draft_vault(struct draft *, char *text);
 
 /* options.c: a valid name of a server in the language? */
 bool draft_name_ok(const char *);
+/* Is it a scope of `net ... to`, of --to? Otherwise reports it. */
+bool draft_scope_ok(const char *);
 /* Sets the directory to work in: 0 or -errno. */
 int draft_work(struct draft *, const char *path);
 /* Reports that it returned this error, and what to do. */

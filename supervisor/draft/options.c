@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "policy/lang/host.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/base/exit_status.h"
@@ -21,6 +22,21 @@ draft_name_ok(const char *name)
 
 	return name[0] != '\0' && strchr(first, name[0]) != NULL &&
 	       name[strspn(name, rest)] == '\0' && strlen(name) <= 64;
+}
+
+bool
+draft_scope_ok(const char *scope)
+{
+	struct word word = {.text = scope, .len = strlen(scope)};
+	uint32_t kind, prefix;
+	uint8_t addr[16];
+
+	if (net_scope_read(&word, &kind, addr, &prefix))
+		return true;
+	log_error("invalid --to %s: expected private, loopback, or an address block, as "
+		  "in 10.1.0.0/16",
+	    scope);
+	return false;
 }
 
 int

@@ -19,6 +19,7 @@
 #include "supervisor/base/paths.h"
 #include "supervisor/base/terminal.h"
 #include "supervisor/cli/cli.h"
+#include "supervisor/draft/draft.h"
 #include "supervisor/import/private.h"
 #include "supervisor/help/help.h"
 #include "supervisor/import/backup.h"
@@ -284,7 +285,7 @@ take_value(struct import *m, char **argv, int left)
 	}
 	if (strcmp(argv[0], "--to") == 0) {
 		m->scope = argv[1];
-		return 2;
+		return draft_scope_ok(argv[1]) ? 2 : -EXIT_USAGE;
 	}
 	if (strcmp(argv[0], "--client") != 0)
 		return 0;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "policy/cli/verb.h"
+#include "policy/lang/host.h"
 #include "shim/base/array.h"
 #include "shim/base/log.h"
 #include "supervisor/base/exit_status.h"
@@ -16,6 +17,8 @@
 #include "supervisor/draft/draft.h"
 
 #define OUTPUT_MAX (64u << 10)
+#define CELL_NAME  "npm-install"
+#define SCOPE_MAX  64 /* with a NUL: of an address block */
 
 /* ---- the policy of the cell ---------------------------------------------------- */
 
@@ -83,7 +86,7 @@ put_policy(const struct installer *in, enum npm_cell cell, FILE *out)
 	const char *slash = strrchr(in->npm.node, '/');
 	int r;
 
-	fprintf(out, "server npm-install {\n    about \"npm, installing a package\"\n"
+	fprintf(out, "server " CELL_NAME " {\n    about \"npm, installing a package\"\n"
 		     "    run");
 	r = draft_word(out, in->npm.node);
 	if (r == 0)
@@ -174,7 +177,7 @@ installer_npm(const struct installer *in, enum npm_cell cell,
 	}
 	npm_word(&w, "exec");
 	add_option(&w, "--policy", policy);
-	add_option(&w, "npm-install", "--");
+	add_option(&w, CELL_NAME, "--");
 	add_option(&w, in->npm.node, in->npm.script);
 	for (int i = 0; i < more->n; i++)
 		npm_word(&w, more->word[i]);
@@ -194,6 +197,103 @@ installer_npm(const struct installer *in, enum npm_cell cell,
 	return other_verb_captured(exec_main, w.n, w.word, OUTPUT_MAX, ret_output);
 }
 
+/* kennel's own line on what npm did not reach, or NULL. Lines of npm begin with its name. */
+static const char *
+find_refusal(const char *output)
+{
+	static const char refused[] = "kennel: " CELL_NAME " did not reach ";
+	const char *at = output;
+
+	while (strncmp(at, refused, sizeof(refused) - 1) != 0) {
+		at = strchr(at, '\n');
+		if (at == NULL)
+			return NULL;
+		at++;
+	}
+	return at;
+}
+
+/* The scope that the line names; "": none. */
+static void
+scope_in(const char *line, char ret[SCOPE_MAX])
+{
+	const char *end = line + strcspn(line, "\n");
+	uint32_t scope, prefix;
+	uint8_t addr[16];
+
+	while ((line = memmem(line, (size_t)(end - line), "to ", 3)) != NULL) {
+		struct word word = {.text = ret};
+
+		line += 3;
+		word.len = strcspn(line, "`() \n");
+		(void)snprintf(ret, SCOPE_MAX, "%.*s", (int)word.len, line);
+		if (word.len < SCOPE_MAX && net_scope_read(&word, &scope, addr, &prefix))
+			return;
+	}
+	ret[0] = '\0';
+}
+
+static void
+tell_refusal(const struct installer *in, const char *line)
+{
+	const char *target = in->npm.url.target;
+	bool public = strstr(line, "it is a public address") != NULL;
+	char scope[SCOPE_MAX];
+
+	scope_in(line, scope);
+	if (scope[0] != '\0')
+		log_error("unable to install %s: the address of %s is not %s: only "
+			  "`--to %s` permits it; nothing was kept",
+		    in->package, target, in->scope == NULL ? "public" : in->scope, scope);
+	else
+		log_error("unable to install %s: %s was not reached, and %s; nothing was "
+			  "kept",
+		    in->package, target,
+		    public ? "its address is public: leave --to out"
+			   : "no --to permits it: see the line above, and set another "
+			     "registry for npm");
+}
+
+/* What the registry answers if it does not have what it was asked for. */
+static const char *
+answered(const char *output)
+{
+	static const struct {
+		const char *line, *means;
+	} row[] = {
+	    {"npm error code E404\n",
+		"the registry does not have it, or a package that it needs: check the "
+		"name"},
+	    {"npm error code ETARGET\n",
+		"the registry does not have this version of it, or of a package that it "
+		"needs: check the version"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(row); i++)
+		if (strstr(output, row[i].line) != NULL)
+			return row[i].means;
+	return NULL;
+}
+
+static void
+tell_failure(const struct installer *in, int status, const char *output)
+{
+	const char *target = in->npm.url.target, *text = output == NULL ? "" : output;
+	const char *why = answered(text);
+	const char *line = find_refusal(text);
+
+	other_verb_show("npm: ", output);
+	if (why != NULL)
+		log_error("unable to install %s from %s: %s; nothing was kept",
+		    in->package, target, why);
+	else if (line != NULL)
+		tell_refusal(in, line);
+	else
+		log_error("unable to install %s (npm exited with %d): its cell reaches "
+			  "%s only; nothing was kept",
+		    in->package, status, target);
+}
+
 int
 installer_run(const struct installer *in)
 {
@@ -209,15 +309,8 @@ installer_run(const struct installer *in)
 	npm_word(&w, "--no-audit");
 	add_option(&w, "--omit", "dev");
 	status = installer_npm(in, CELL_INSTALL, &w, &output);
-	if (status != 0) {
-		other_verb_show("npm: ", output);
-		log_error("unable to install %s (npm exited with %d): its cell reaches "
-			  "%s only%s; nothing was kept",
-		    in->package, status, in->npm.url.target,
-		    in->scope == NULL && !is_loopback(in->npm.url.target)
-			? ", at a public address (--to private permits a private one)"
-			: "");
-	}
+	if (status != 0)
+		tell_failure(in, status, output);
 	free(output);
 	return status != 0 ? EXIT_INPUT : 0;
 }

@@ -130,7 +130,7 @@ install_policy_path(const struct install *in, char ret[PATH_MAX])
 		    paths_config_dir(), in->name); /* fits */
 }
 
-/* One option with its value: the number of words; 0: unknown. */
+/* One option with its value: the number of words; 0: unknown; a negative status. */
 static int
 take_option(struct install *in, char **argv, int left)
 {
@@ -151,7 +151,7 @@ take_option(struct install *in, char **argv, int left)
 		}
 	if (left >= 2 && strcmp(argv[0], "--to") == 0) {
 		in->how.scope = argv[1];
-		return 2;
+		return draft_scope_ok(argv[1]) ? 2 : -EXIT_USAGE;
 	}
 	if (left >= 2 && strcmp(argv[0], "-o") == 0) {
 		in->out = argv[1];
@@ -178,6 +178,8 @@ parse(struct install *in, int argc, char **argv)
 
 	for (i = 1; i < argc && strcmp(argv[i], "--") != 0; i += n) {
 		n = take_option(in, argv + i, argc - i);
+		if (n < 0)
+			return -n;
 		if (n > 0)
 			continue;
 		if (argv[i][0] == '-')

@@ -412,6 +412,8 @@ try_main(int argc, char **argv)
 		n = option_words(argv + i, argc - i);
 		if (n == 0)
 			return help_refuse(&kennel_help, argv[0], argv[i]);
+		if (strcmp(argv[i], "--to") == 0 && !draft_scope_ok(argv[i + 1]))
+			return EXIT_USAGE;
 	}
 	t.option = argv + 1;
 	t.option_n = i - 1;

@@ -118,10 +118,34 @@ def hostile():
     code, out, err = h.install("none", "--", "npx", "not-there@1.0.0")
     equal(code, 65, out + err)
     within("npm: ", err)
-    within("nothing was kept", err)
+    within("unable to install not-there@1.0.0 from %s: the registry does not have it, or a package that it needs: check the name; nothing was kept"
+           % registry.url[7:-1], err)
     equal(h.staging(), [])
     check(not os.path.exists(h.kennel + "/policies/none.kennel"))
     registry.close()
+
+
+@test("where the registry's address is refused, the scope that would permit it is named; a scope that is invalid is refused before anything else")
+def scopes():
+    class At:
+        url = None
+    h = Home("scopes", At)
+    for address, wanted in (("198.18.0.1", "only `--to 198.18.0.0/15` permits it"), ("169.254.1.1", "only `--to 169.254.0.0/16` permits it"),
+                            ("169.254.169.254", "only `--to 169.254.169.254/32` permits it"), ("100.64.0.1", "only `--to private` permits it"),
+                            ("10.0.0.1", "only `--to private` permits it"), ("240.0.0.1", "no --to permits it")):
+        At.url = "http://%s:9/" % address
+        code, out, err = h.install("x", "--", "npx", "hello")
+        equal(code, 65, (address, out + err))
+        within(wanted + "; " if wanted[0] == "o" else wanted, err, address)
+        check(("--to private" in err) == ("private" in wanted), address, err)
+    code, out, err = h.install("x", "--to", "198.18.0.0/15", "--", "npx", "hello")
+    equal(code, 65, out + err)
+    within("240.0.0.1:9 was not reached, and no --to permits it", err)
+    for words in (["install", "x"], ["try"], ["import", "--write"], ["install", "--update", "x"]):
+        code, out, err = h.run(*words, "--to", "999", *([] if words[0] == "import" else ["--", "npx", "hello"]))
+        equal((code, out), (64, ""), err)
+        within("invalid --to 999: expected private, loopback, or an address block", err)
+    equal(h.staging(), [])
 
 
 @test("a package gets the preset of its own name alone: a package.json in it, or of another name, chooses none")

@@ -137,7 +137,7 @@ def get(path):
         data = b"".join(iter(lambda: s.recv(65536), b""))
     head, _, body = data.partition(b"\r\n\r\n")
     if b" 200 " not in head:
-        sys.exit("npm error 404 " + path)
+        sys.exit("npm error code E404\nnpm error 404 " + path)
     return body
 def attempt(line):
     """ok, or the error: what a hostile installer would try."""
