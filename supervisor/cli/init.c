@@ -153,21 +153,19 @@ tell_snippet(const struct plan *p)
 static void
 tell_placeholders(const struct plan *p, FILE *to)
 {
-	char *text = NULL, *line, *save = NULL, *value;
+	char *text = NULL;
+	const char *at, *line;
 	size_t len = 0, n = 0;
 	FILE *out = open_memstream(&text, &len);
 	int r = out == NULL ? -ENOMEM : write_draft(p, out);
 
 	if (out != NULL && fclose(out) != 0)
 		r = -ENOMEM;
-	for (line = r < 0 ? NULL : strtok_r(text, "\n", &save); line != NULL;
-	     line = strtok_r(NULL, "\n", &save)) {
-		value = strncmp(line, "let ", 4) == 0 ? strstr(line, " = /") : NULL;
-		if (value == NULL || access(value + 3, F_OK) == 0)
-			continue;
+	at = r < 0 ? "" : text;
+	while ((line = preset_missing(&at, &len)) != NULL) {
 		if (n++ == 0)
 			fprintf(to, "\nReplace first what does not exist here:\n\n");
-		fprintf(to, "    %s\n", line);
+		fprintf(to, "    %.*s\n", (int)len, line);
 	}
 	if (n > 0)
 		fprintf(to, "\nFor `work`, `kennel init --work DIR` does it.\n");

@@ -49,6 +49,32 @@ is_for(const char *text, const char *package)
 	return 0;
 }
 
+const char *
+preset_missing(const char **at, size_t *ret_len)
+{
+	const char *line;
+
+	while (**at != '\0') {
+		const char *value = behind(*at, "let ");
+		size_t n = strcspn(*at, "\n");
+		char path[PATH_MAX];
+
+		line = *at;
+		*at += n + (line[n] == '\n');
+		value = value == NULL ? NULL : memmem(value, n - 4, " = /", 4);
+		if (value == NULL || n >= sizeof(path))
+			continue;
+		value += 3;
+		(void)snprintf(path, sizeof(path), "%.*s", (int)(line + n - value),
+		    value); /* fits */
+		if (access(path, F_OK) == 0)
+			continue;
+		*ret_len = n;
+		return line;
+	}
+	return NULL;
+}
+
 /* ---- the file ---------------------------------------------------------------- */
 
 static char *

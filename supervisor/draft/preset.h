@@ -15,6 +15,9 @@ char *preset_for(const struct draft *);
  * a path in that directory, and the agent's entry sets the same variable, this fills in
  * the directory. */
 bool preset_wants_work(const char *preset, struct draft *);
+/* The next line from *at of a policy that defines a path which does not exist on this
+ * machine, and its length; *at is moved past it. NULL: no other line does. */
+const char *preset_missing(const char **at, size_t *ret_len);
 /* Writes the preset with the values of the draft. What the agent's entry has is kept:
  * its arguments and variables replace those of the preset. -errno. */
 int preset_write(const char *preset, const struct draft *, FILE *);

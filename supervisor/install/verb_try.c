@@ -18,12 +18,14 @@
 #include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
+#include "shim/help/near_word.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/other_verb.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/mcp_client.h"
 #include "supervisor/draft/draft.h"
+#include "supervisor/draft/preset.h"
 #include "supervisor/help/help.h"
 #include "supervisor/install/file_tree.h"
 #include "supervisor/install/package.h"
@@ -36,6 +38,7 @@
 #define SHOWN_MAX   2000 /* bytes of a line */
 #define POLICY_MAX  (1u << 20)
 #define PAGES_MAX   64
+#define NAMES_MAX   1024
 
 struct trial {
 	char name[65];
@@ -44,6 +47,12 @@ struct trial {
 	char run[PATH_MAX];    /* the same, for the person at the prompt */
 	char **option, **command;
 	int option_n, command_n;
+};
+
+/* The tools that were listed, to suggest one for a name that was not. */
+struct names {
+	char *name[NAMES_MAX];
+	size_t n;
 };
 
 /* ---- output ------------------------------------------------------------------------ */
@@ -129,7 +138,7 @@ write_run(const struct trial *t, const char *text)
 /* ---- the prompt -------------------------------------------------------------------------- */
 
 static void
-show_tool(struct json item)
+show_tool(struct json item, struct names *names)
 {
 	char name[256], about[4096];
 	struct json text;
@@ -142,13 +151,15 @@ show_tool(struct json item)
 	    json_text(text, about, sizeof(about), &len) < 0)
 		about[0] = '\0';
 	about[strcspn(about, "\n")] = '\0';
+	if (names->n < NAMES_MAX && (names->name[names->n] = strdup(name)) != NULL)
+		names->n++;
 	put_lines("    ", name);
 	if (about[0] != '\0')
 		put_lines("        ", about);
 }
 
 static int
-show_tools(struct client *c)
+show_tools(struct client *c, struct names *names)
 {
 	char params[CLIENT_PAGE_MAX] = "";
 	struct json key, item;
@@ -162,7 +173,7 @@ show_tools(struct client *c)
 			return r;
 		json_walk(&w, c->m.result[RESULT_TOOLS]);
 		while (json_next(&w, &key, &item))
-			show_tool(item);
+			show_tool(item, names);
 		r = client_next_page(c, params);
 	}
 	return r < 0 ? r : 0;
@@ -198,9 +209,22 @@ is_plain(const char *name, size_t len)
 	return len > 0;
 }
 
+static void
+put_near(const char *name, const struct names *names)
+{
+	const char *near;
+
+	for (size_t i = 0; i < names->n; i++)
+		if (strcmp(names->name[i], name) == 0)
+			return;
+	near = near_word(name, (const char *const *)names->name, names->n);
+	if (near != NULL && is_plain(near, strlen(near)))
+		printf("    did you mean `%s`?\n", near);
+}
+
 /* TOOL, or TOOL and its arguments as a JSON object. */
 static int
-call(struct client *c, char *line)
+call(struct client *c, const struct names *names, char *line)
 {
 	size_t n = strcspn(line, " \t");
 	const char *arguments = line + n + strspn(line + n, " \t");
@@ -228,11 +252,13 @@ call(struct client *c, char *line)
 		show_result(c);
 	if (r == -EREMOTEIO)
 		put_lines("    ", c->why);
+	line[n] = '\0';
+	put_near(line, names);
 	return r == -EREMOTEIO ? 0 : r;
 }
 
 static int
-prompt(struct client *c)
+prompt(struct client *c, const struct names *names)
 {
 	static char line[INPUT_MAX];
 	int r = 0;
@@ -246,7 +272,7 @@ prompt(struct client *c)
 		line[strcspn(line, "\n")] = '\0';
 		if (line[strspn(line, " \t")] == '\0')
 			break;
-		r = call(c, line + strspn(line, " \t"));
+		r = call(c, names, line + strspn(line, " \t"));
 	}
 	printf("\n");
 	return r;
@@ -257,6 +283,7 @@ serve(const struct trial *t)
 {
 	const char *const argv[] = {"kennel", "run", t->name, "--policy", t->run, NULL};
 	int to = -1, from = -1, r;
+	struct names names = {.n = 0};
 	struct client c;
 	pid_t pid = 0;
 
@@ -268,9 +295,11 @@ serve(const struct trial *t)
 	}
 	r = client_open(&c, to, from, "{}");
 	if (r == 0)
-		r = show_tools(&c);
+		r = show_tools(&c, &names);
 	if (r == 0)
-		r = prompt(&c);
+		r = prompt(&c, &names);
+	for (size_t i = 0; i < names.n; i++)
+		free(names.name[i]);
 	if (r < 0)
 		log_error("unable to use %s: %s", t->name, c.why);
 	client_free(&c);
@@ -313,6 +342,69 @@ pin_quietly(const struct trial *t)
 	return other_verb_run(&quiet, pin_main, 7, word);
 }
 
+static void
+put_command(const struct trial *t, FILE *out)
+{
+	fputs(" --", out);
+	for (int i = 0; i < t->command_n; i++)
+		draft_shell_word(out, t->command[i]);
+}
+
+static bool
+has_option(const struct trial *t, const char *name)
+{
+	for (int i = 0; i < t->option_n; i++)
+		if (strcmp(t->option[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* Has the draft a path that does not exist, as a preset has for the directory that its
+ * server works in? Then the server would not start. 0, or an exit status. */
+static int
+check_paths(const struct trial *t, const char *text)
+{
+	size_t len;
+	const char *line = preset_missing(&text, &len);
+
+	if (line == NULL)
+		return 0;
+	if (strncmp(line, "let work = ", 11) != 0 || has_option(t, "--work")) {
+		log_error("unable to start %s: what its policy defines by `%.*s` does "
+			  "not exist here: create it, and run this again",
+		    t->name, (int)len, line);
+		return EXIT_INPUT;
+	}
+	log_error("unable to start %s: it needs a directory to work in; name one that "
+		  "exists with --work:",
+	    t->name);
+	fprintf(stderr, "    kennel try --work DIR");
+	for (int i = 0; i < t->option_n; i++)
+		draft_shell_word(stderr, t->option[i]);
+	put_command(t, stderr);
+	fputs("\n", stderr);
+	return EXIT_INPUT;
+}
+
+static int
+show_and_serve(const struct trial *t)
+{
+	char *text;
+	int status;
+
+	printf("Pinning the definitions of its tools ...\n");
+	(void)fflush(stdout); /* before it waits */
+	status = pin_quietly(t);
+	text = read_text(t->policy); /* with the pins */
+	if (text == NULL)
+		return EXIT_FAILED;
+	show_policy(text);
+	if (status == 0)
+		status = write_run(t, text) < 0 ? EXIT_FAILED : serve(t);
+	free(text);
+	return status;
+}
+
 static int
 run_trial(const struct trial *t)
 {
@@ -324,22 +416,17 @@ run_trial(const struct trial *t)
 	status = install_quietly(t);
 	if (status != 0)
 		return status;
-	printf("Pinning the definitions of its tools ...\n");
-	(void)fflush(stdout); /* the same */
-	status = pin_quietly(t);
 	text = read_text(t->policy);
 	if (text == NULL)
 		return EXIT_FAILED;
-	show_policy(text);
-	if (status == 0)
-		status = write_run(t, text) < 0 ? EXIT_FAILED : serve(t);
+	status = check_paths(t, text);
 	free(text);
+	if (status == 0)
+		status = show_and_serve(t);
 	printf("To keep it: kennel install %s", t->name);
 	for (int i = 0; i < t->option_n; i++)
 		draft_shell_word(stdout, t->option[i]);
-	printf(" --");
-	for (int i = 0; i < t->command_n; i++)
-		draft_shell_word(stdout, t->command[i]);
+	put_command(t, stdout);
 	printf("\nTo remove its package: kennel install --gc\n");
 	return status;
 }

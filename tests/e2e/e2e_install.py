@@ -380,7 +380,7 @@ def damaged():
 def look():
     registry = Registry(hello(tools=("get_page:reads a page", "send_it:sends\x1b[2J it")))
     h = Home("try", registry)
-    code, out, err = h.run("try", "--env", "A=b", "--env", "C=d", "--", "npx", "-y", "hello@1.0.0", stdin=b'get_page {"a": 1}\nsend_it\nnone\nget_page x\n\n')
+    code, out, err = h.run("try", "--env", "A=b", "--env", "C=d", "--", "npx", "-y", "hello@1.0.0", stdin=b'get_page {"a": 1}\nsend_it\nnone\nget_paeg {}\nget_page x\n\n')
     equal(code, 0, out + err)
     for line in ("server hello {", "get_page", "reads a page", "    the data", "kennel install hello --env A=b --env C=d -- npx -y hello@1.0.0\n",
                  "expected TOOL {", "    ... and "):
@@ -388,10 +388,32 @@ def look():
     equal(out.count("    the data\n"), 2, "a tool that asks is allowed at the prompt")
     absent("\x1b", out + err)
     within('the policy grants no tool named "none"', out)
+    equal(out.count("did you mean `get_page`?\n"), 1, "for get_paeg, and no name is near to none")
     equal(len(h.store()), 1)
     equal((h.staging(), os.path.isdir(h.kennel + "/policies")), ([], False))
     equal(h.run("try", "--", "/bin/cat")[0], 65)
     equal(h.run("try", "hello")[0], 64)
+    registry.close()
+
+
+@test("kennel try names the option for the directory that a server needs, and does not start the server without it")
+def needs():
+    named = "@modelcontextprotocol/server-filesystem"
+    package = Package(named, "1.0.0", {"dist/index.js": server("get_page"), "data.txt": "x"}, bin_="dist/index.js")
+    registry = Registry(package)
+    h = Home("needs", registry)
+    code, out, err = h.run("try", "--env", "A=b", "--", "npx", "-y", named)
+    equal(code, 65, out + err)
+    within("unable to start server-filesystem: it needs a directory to work in; name one that exists with --work:\n"
+           "    kennel try --work DIR --env A=b -- npx -y %s\n" % named, err)
+    absent("Pinning", out)
+    absent("/srv/filesystem does not exist", err)
+    equal(h.staging(), [])
+    os.makedirs(h.dir + "/notes")
+    for words in (["--work", h.dir + "/notes", "--", "npx", named], ["--", "npx", named, h.dir + "/notes"]):
+        code, out, err = h.run("try", *words)
+        absent("it needs a directory", err)
+        within("Pinning", out, "the control")
     registry.close()
 
 
