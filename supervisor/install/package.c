@@ -121,8 +121,12 @@ check_signatures(const struct installer *in)
 		printf("The registry's signatures of the packages are verified.\n");
 		return 0;
 	case SIGNATURES_SKIPPED:
-		printf("No signatures are verified: %s.\n",
-		    in->dir != NULL ? "the package is a directory" : why);
+		if (in->dir != NULL)
+			printf("No signatures are verified: the package is a "
+			       "directory.\n");
+		else /* also where the rest of the output is not shown */
+			log_warn(
+			    "no signatures of %s are verified: %s", in->package, why);
 		return 0;
 	case SIGNATURES_WRONG:
 		break;
