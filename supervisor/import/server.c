@@ -187,18 +187,20 @@ draft(struct writing *w, const struct made *made, const char *out)
 	word[n++] = (char *)"--";
 	for (size_t i = 0; i < e->word_n; i++)
 		word[n++] = (char *)e->word[i];
-	if (status == 0)
+	if (status == 0) {
+		printf("%s: %s ...\n", made->name,
+		    verb == install_main ? "installing its package"
+					 : "drafting its policy");
 		status = other_verb_run(&how, verb, n, word);
-	else
+	} else
 		log_error("unable to name the secrets of %s in the vault", made->name);
 	for (size_t i = 0; i < own_n; i++)
 		free(own[i]);
 	return status;
 }
 
-/* The vault, once: created, or unlocked if it is locked. */
-static int
-open_vault(struct writing *w)
+int
+server_open_vault(struct writing *w)
 {
 	char path[PATH_MAX], *word[4];
 	const char *dir = paths_vault_dir();
@@ -248,7 +250,7 @@ store_secrets(struct writing *w, struct made *made)
 	char *grant[] = {(char *)"grant", (char *)"--server", made->name};
 	const struct entry *e = made->entry;
 	char path[SECRET_PATH_MAX + 1];
-	int status = e->clear_n == 0 ? 0 : open_vault(w);
+	int status = e->clear_n == 0 ? 0 : server_open_vault(w);
 
 	for (size_t i = 0; i < e->variable_n && status == 0; i++) {
 		if (!e->variable[i].clear)

@@ -27,6 +27,8 @@ struct writing {
 	bool vault_open;
 };
 
+/* Opens the vault, once: creates or unlocks it. An exit status, after reporting why. */
+int server_open_vault(struct writing *);
 /* Makes the policy and the secrets of one entry: NULL after reporting why not. An equal
  * entry has the same. */
 struct made *server_make(

@@ -14,6 +14,7 @@
 #include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
+#include "shim/help/near_word.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/layout.h"
 #include "supervisor/base/paths.h"
@@ -25,8 +26,9 @@
 #include "supervisor/import/backup.h"
 #include "supervisor/registry/secret_shaped.h"
 
-#define CELL_MAX      1024
-#define COLUMNS_PIPED 160
+#define CELL_MAX       1024
+#define COLUMNS_PIPED  160
+#define NEAR_NAMES_MAX 256
 
 const char *
 import_backup_dir(void)
@@ -181,6 +183,19 @@ put_row(const struct layout *l, const struct import_found *f, const struct entry
 	layout_row(l, stdout, text, plain);
 }
 
+/* What is left to do after a table with these servers. */
+static void
+put_next(const struct import *m, size_t commands, size_t others)
+{
+	if (commands == 0)
+		printf("\nNothing is left to import%s\n",
+		    others > 0 ? ": RISK says why the others do not run under kennel."
+			       : ".");
+	else if (!m->write)
+		printf("\nNothing was changed: `kennel import --write` puts them under "
+		       "kennel.\n");
+}
+
 static void
 put_table(const struct import *m)
 {
@@ -191,7 +206,7 @@ put_table(const struct import *m)
 	static const char *const plain[ARRAY_LEN(column)];
 	struct terminal screen = terminal_of(STDOUT_FILENO);
 	struct layout l;
-	size_t rows = 0;
+	size_t rows = 0, of[ENTRY_OTHER + 1] = {0};
 
 	layout_fit(
 	    &l, column, ARRAY_LEN(column), screen.is ? screen.columns : COLUMNS_PIPED);
@@ -202,12 +217,56 @@ put_table(const struct import *m)
 			if (rows++ == 0)
 				layout_row(&l, stdout, head, plain);
 			put_row(&l, &m->found[i], &m->found[i].entries.entry[k]);
+			of[m->found[i].entries.entry[k].kind]++;
 		}
 	if (rows == 0)
 		printf("no servers found in the configurations of MCP clients\n");
-	else if (!m->write)
-		printf("\nNothing was changed: `kennel import --write` puts them under "
-		       "kennel.\n");
+	else
+		put_next(
+		    m, of[ENTRY_COMMAND], rows - of[ENTRY_COMMAND] - of[ENTRY_KENNEL]);
+}
+
+/* ---- names ------------------------------------------------------------------- */
+
+static void
+tell_unknown(const struct import *m, const char *name)
+{
+	const char *list[NEAR_NAMES_MAX], *near;
+	char shown[CELL_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->found_n; i++)
+		for (size_t k = 0; k < m->found[i].entries.n && n < NEAR_NAMES_MAX; k++)
+			list[n++] = m->found[i].entries.entry[k].name;
+	near = near_word(name, list, n);
+	if (near == NULL)
+		log_error("no server %s found in the configurations of MCP clients: "
+			  "`kennel import` lists them",
+		    name);
+	else
+		log_error("no server %s found in the configurations of MCP clients: did "
+			  "you mean `%s`?",
+		    name, log_quote(shown, sizeof(shown), near, strlen(near)));
+}
+
+/* Is each name that was given that of a server? */
+static bool
+names_known(const struct import *m)
+{
+	bool all = true;
+
+	for (size_t w = 0; w < m->name_n; w++) {
+		bool found = false;
+
+		for (size_t i = 0; i < m->found_n; i++)
+			for (size_t k = 0; k < m->found[i].entries.n; k++)
+				found |= strcmp(m->found[i].entries.entry[k].name,
+					     m->name[w]) == 0;
+		if (!found)
+			tell_unknown(m, m->name[w]);
+		all = all && found;
+	}
+	return all;
 }
 
 /* ---- backups ----------------------------------------------------------------- */
@@ -217,6 +276,7 @@ tell_undo(const char *path, const char *backup, int r, void *arg)
 {
 	char shown[4 * PATH_MAX];
 
+	++*(size_t *)arg;
 	if (r == 0)
 		printf(
 		    "restored %s\n", log_quote(shown, sizeof(shown), path, strlen(path)));
@@ -235,10 +295,30 @@ tell_undo(const char *path, const char *backup, int r, void *arg)
 static void
 tell_forget(const char *path, const char *backup, int r, void *arg)
 {
+	++*(size_t *)arg;
 	if (r == 0)
 		printf("removed %s\n", backup);
 	else
-		log_error("unable to remove %s: %s", backup, strerror(-r));
+		log_error("unable to remove %s: %s; it has secrets in clear text: remove "
+			  "it yourself",
+		    backup, strerror(-r));
+}
+
+/* What to do after all of n backups were used. */
+static void
+put_after(bool undo, const char *dir, size_t n)
+{
+	if (n == 0)
+		printf(
+		    "no backups found in %s: `kennel import --write` makes them\n", dir);
+	else if (undo)
+		printf("Policies and secrets are kept: kennel server list, kennel secret "
+		       "versions\n");
+	else
+		printf("`kennel import --undo` has nothing to restore from now on. Other "
+		       "copies of the\nconfigurations may have the secrets: if one has "
+		       "leaked, get a new one from its\nissuer, and store it with "
+		       "`kennel secret rotate PATH`.\n");
 }
 
 static int
@@ -246,17 +326,17 @@ backups(bool undo)
 {
 	const char *dir = import_backup_dir();
 	int lock, r = import_lock(&lock);
+	size_t n = 0;
 
 	if (r != 0)
 		return r;
-	r = undo ? backup_restore(dir, tell_undo, NULL)
-		 : backup_forget(dir, tell_forget, NULL);
+	r = undo ? backup_restore(dir, tell_undo, &n)
+		 : backup_forget(dir, tell_forget, &n);
 	fd_close(&lock);
 	if (r < 0)
 		log_error("unable to read %s: %s", dir, strerror(-r));
-	else if (undo)
-		printf("Policies and secrets are kept: kennel server list, kennel secret "
-		       "versions\n");
+	else if (r == 0 || undo)
+		put_after(undo, dir, n);
 	return r == 0 ? 0 : EXIT_INPUT;
 }
 
@@ -329,6 +409,7 @@ import_main(int argc, char **argv)
 {
 	static struct import m = {.start = true}; /* large */
 	int status = 0, n;
+	bool known;
 
 	if (paths_config_dir() == NULL || import_backup_dir() == NULL) {
 		log_error("%s", paths_why());
@@ -349,11 +430,11 @@ import_main(int argc, char **argv)
 	if (m.undo || m.forget)
 		return backups(m.undo);
 	status = search(&m);
-	put_table(&m);
-	if (m.write) {
-		n = import_write(&m);
-		status = n != 0 ? n : status;
-	}
+	known = names_known(&m);
+	if (known)
+		put_table(&m);
+	n = !known ? EXIT_INPUT : m.write ? import_write(&m) : 0;
+	status = n != 0 ? n : status;
 	for (size_t i = 0; i < m.found_n; i++)
 		found_free(&m.found[i]);
 	return status;

@@ -166,6 +166,37 @@ write_file(struct writing *w, const struct import_found *f)
 	return status;
 }
 
+/* A passphrase is asked for before the work that takes time. */
+static bool
+needs_vault(const struct import *m)
+{
+	for (size_t i = 0; i < m->found_n; i++) {
+		const struct import_found *f = &m->found[i];
+
+		if (f->broken < 0 || config_file_writable(&f->file) < 0)
+			continue;
+		for (size_t k = 0; k < f->entries.n; k++) {
+			const struct entry *e = &f->entries.entry[k];
+
+			if (e->kind == ENTRY_COMMAND && e->clear_n > 0 &&
+			    import_wanted(m, e))
+				return true;
+		}
+	}
+	return false;
+}
+
+static int
+open_vault(struct writing *w)
+{
+	printf("\nThe secrets in clear text go to the vault, which is opened first.\n");
+	if (server_open_vault(w) == 0)
+		return 0;
+	log_error(
+	    "unable to store the secrets: the vault was not opened; nothing was changed");
+	return EXIT_INPUT;
+}
+
 int
 import_lock(int *ret)
 {
@@ -198,7 +229,9 @@ import_write(struct import *m)
 	if (status != 0)
 		return status;
 	w.m = m;
-	for (size_t i = 0; i < m->found_n; i++) {
+	if (needs_vault(m))
+		status = open_vault(&w);
+	for (size_t i = 0; i < m->found_n && (w.vault_open || status == 0); i++) {
 		one = write_file(&w, &m->found[i]);
 		status = one != 0 ? one : status;
 	}

@@ -179,6 +179,8 @@ def mixed():
     code, out, err = h.write()
     equal(code, 65, out + err)
     within("unable to install a-server@1.0.0", err)
+    within("pkg: installing its package ...\n", out)
+    within("srv: drafting its policy ...\n", out)
     within("the server `pkg`", err)
     within("`arg` is left as it is: an argument looks like a secret", err)
     within("`fills` is left as it is: its client fills in a part of the command", err)
@@ -225,6 +227,22 @@ def named():
     equal(h.write("--client", "cursor", "two")[0], 0)
     equal(reads(a).decode(), '{"mcpServers": {"one": {"command": "/bin/cat"}, "two": {"command": "kennel", "args": ["run", "two"]}}}')
     equal(reads(b).decode(), '{"mcpServers": {"two": {"command": "/bin/cat"}}}')
+    code, out, err = h.write("--client", "cursor")
+    within("one: drafting its policy ...\n", out)
+    # a name that no configuration has
+    before = reads(b)
+    code, out, err = h.write("tow", "zebra")
+    equal((code, out), (65, ""), err)
+    within("no server tow found in the configurations of MCP clients: did you mean `two`?\n", err)
+    within("no server zebra found in the configurations of MCP clients: `kennel import` lists them\n", err)
+    equal(reads(b), before)
+    within("`kennel import --write` puts them under kennel", h.run("import")[1])
+    equal(h.write()[0], 0)
+    for words in ([], ["--write"]):
+        code, out, err = h.run("import", *words)
+        equal(code, 0, err)
+        absent("--write", out)
+        within("\nNothing is left to import.\n", out)
     for words in (["--client", "nobody"], ["--bogus"], ["--client"], ["--undo", "x"]):
         equal(h.run("import", *words)[0], 64, words)
     h.end()
@@ -247,6 +265,11 @@ def changed():
     code, out, err = h.run("import", "--forget")
     equal(code, 0, out + err)
     check(not os.path.exists(backup), "it is forgotten")
+    within("`kennel import --undo` has nothing to restore from now on.", out)
+    within("`kennel secret rotate PATH`", out)
+    for verb in ("--forget", "--undo"):
+        code, out, err = h.run("import", verb)
+        equal((code, out), (0, "no backups found in %s/import: `kennel import --write` makes them\n" % h.kennel), err)
     h.end()
 
 
@@ -259,7 +282,8 @@ def locked():
     code, out, err = h.run("import", "--write", "--no-start", "--stdin", stdin=b"another passphrase\n")
     equal(code, 65, out + err)
     equal(reads(at).decode(), plain("mcpServers")[0])
-    equal(os.listdir(h.kennel + "/policies"), [])
+    within("the vault was not opened; nothing was changed", err)
+    check(not os.path.exists(h.kennel + "/policies"), "a policy was made")
     check(not os.path.exists(h.kennel + "/import"), "a backup was made")
     equal(h.write()[0], 0, "the control")
     equal(reads(at).decode(), plain("mcpServers")[1])
@@ -327,6 +351,24 @@ def interrupted():
     h.end()
 
 
+@test("the passphrase is asked for before anything is installed, and only if a server that is imported has a secret in clear text")
+def early():
+    h = Home("early")
+    entry = {"pkg": {"command": "npx", "args": ["-y", "a-server@1.0.0"], "env": {"API_TOKEN": TOKEN}}, "srv": {"command": "/bin/cat"}}
+    at = h.put(".cursor/mcp.json", json.dumps({"mcpServers": entry}))
+    code, out, err = h.run("import", "--write", "--no-start", "--stdin", stdin=b"short\n")
+    check(code != 0, out + err)
+    within("the vault was not opened; nothing was changed", err)
+    absent("unable to install", err)
+    absent("installing", out)
+    equal(json.loads(reads(at))["mcpServers"], entry)
+    code, out, err = h.run("import", "--write", "--no-start", "--stdin", "srv", stdin=b"short\n")
+    equal(code, 0, out + err)
+    absent("the vault", out + err)
+    check(not os.path.exists(h.kennel + "/vault/secrets.vault"), "a vault was made")
+    equal(json.loads(reads(at))["mcpServers"]["srv"]["command"], "kennel", "the control")
+
+
 @test("two imports do not change files at the same time")
 def exclusive():
     h = Home("exclusive")
@@ -334,7 +376,8 @@ def exclusive():
     p = start([KENNEL, "import", "--write", "--no-start", "--stdin"], cwd=h.dir + "/project", stdin=subprocess.PIPE,
               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
               env={"PATH": "/usr/bin:/bin", "HOME": h.dir, "KENNEL_HOME": h.kennel})
-    wait_for(lambda: os.path.exists(h.kennel + "/policies/srv.kennel"), 30)  # it has the lock, and waits for the passphrase
+    while b"opened first" not in p.stdout.readline():
+        check(p.poll() is None, "it waits for the passphrase")  # and has the lock
     for words in (["--write"], ["--undo"], ["--forget"]):
         code, out, err = h.run("import", *words)
         equal(code, 78, out + err)

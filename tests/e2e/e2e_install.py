@@ -258,6 +258,8 @@ def imported():
                                   "gone": {"command": "npx", "args": ["-y", "not-there@1.0.0"]}}}, f)
     code, out, err = h.run("import", "--write")
     equal(code, 65, out + err)
+    within("srv: installing its package ...\n", out)
+    within("no signatures of hello@1.0.0 are verified", err)
     now = json.loads(reads(h.dir + "/.cursor/mcp.json"))["mcpServers"]
     equal(now["srv"], {"command": "kennel", "args": ["run", "srv"]})
     equal(now["gone"]["command"], "npx", "what cannot be installed is left as it is")
