@@ -216,8 +216,6 @@ int asked_per_call(const struct policy_found *, bool *ret, char *why);
 int asked_launch(struct opened *, const struct child_order *, const struct open_order *,
     uint64_t wait_ms, int *ret_status, char why[LEASH_TEXT_MAX]);
 
-/* Maps the server's wait status to kennel's exit status. */
-int exit_status(int wait_status);
 /* Confines this process before it serves (seccomp, Landlock, no core dumps). Dies if
  * it cannot. */
 void open_confine(const struct opened *);

@@ -471,3 +471,13 @@ child_free(struct child *c)
 		(void)reap_leash(c->pid, &killed); /* it was ending anyway */
 	c->pid = -1;
 }
+
+int
+exit_status(int status)
+{
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	if (WIFSIGNALED(status))
+		return 128 + WTERMSIG(status);
+	return LOG_EXIT_FAILED;
+}

@@ -168,4 +168,7 @@ void child_lost(struct child *, char why[CAUSE_MAX], int *ret_status);
 /* Closes the channel (the leash then kills the cell) and reaps the leash. */
 void child_free(struct child *);
 
+/* Maps the server's wait status to kennel's exit status. */
+int exit_status(int wait_status);
+
 #endif

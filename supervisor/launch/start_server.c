@@ -548,16 +548,6 @@ opened_last_records(struct opened *o)
 		    "unable to record the last %zu events", report_pending(o->report));
 }
 
-int
-exit_status(int status)
-{
-	if (WIFEXITED(status))
-		return WEXITSTATUS(status);
-	if (WIFSIGNALED(status))
-		return 128 + WTERMSIG(status);
-	return EXIT_FAILED;
-}
-
 /*
  * Remaining rights: kennel's own helpers may be started (a restarted recorder
  * inherits this confinement, so its calls are in our list), and the log and socket
