@@ -92,6 +92,7 @@ launch_fields(struct leash *l, size_t len, const char **ret_name)
 	r = launch_args(l, &in);
 	if (r == 0)
 		r = launch_approves(l, &in);
+	l->stale = wire_get_u32(&in) == 1;
 	if (r == 0)
 		r = wire_end(&in);
 	if (r < 0)
@@ -143,23 +144,25 @@ dispatch_launch(struct leash *l)
 		r = report_welcome(l->report, RECORDER_WAIT_MS);
 	/* From here on failures are reported to the supervisor. */
 	if (r < 0) {
-		dispatch_refuse(l, LOG_EXIT_FAILED,
+		dispatch_refuse(l, LEASH_REFUSED, LOG_EXIT_FAILED,
 		    "the audit recorder does not answer; nothing was started");
 		return r;
 	}
 	r = loaded;
 	if (r < 0) {
-		dispatch_refuse(l, r == -ESTALE ? 78 : LOG_EXIT_FAILED, why);
+		dispatch_refuse(
+		    l, LEASH_REFUSED, r == -ESTALE ? 78 : LOG_EXIT_FAILED, why);
 		return r;
 	}
 	l->server = policy_server(&l->policy, name);
 	if (l->server == NULL) {
-		dispatch_refuse(l, 78, "no server with this name in the sealed policy");
+		dispatch_refuse(l, LEASH_REFUSED, 78,
+		    "no server with this name in the sealed policy");
 		return -ENOENT;
 	}
 	if (l->approve_n != 0 && l->approve_n != l->server->secrets.n) {
-		dispatch_refuse(
-		    l, LOG_EXIT_FAILED, "invalid approval list in the launch message");
+		dispatch_refuse(l, LEASH_REFUSED, LOG_EXIT_FAILED,
+		    "invalid approval list in the launch message");
 		return -EBADMSG;
 	}
 	return 0;
@@ -212,14 +215,15 @@ record_refusal(struct leash *l, int status, const char *why)
 }
 
 void
-dispatch_refuse(struct leash *l, int status, const char *why)
+dispatch_refuse(struct leash *l, enum leash_message type, int status, const char *why)
 {
 	uint8_t memory[LEASH_TEXT_MAX + 64];
 	struct wire_out out;
 
-	record_refusal(l, status, why);
+	if (type == LEASH_REFUSED)
+		record_refusal(l, status, why);
 	wire_out_init(&out, memory, sizeof(memory));
-	wire_put_u32(&out, LEASH_REFUSED);
+	wire_put_u32(&out, type);
 	wire_put_u32(&out, (uint32_t)status);
 	wire_put_bytes(&out, why, strnlen(why, LEASH_TEXT_MAX - 1));
 	answer(l, &out, NULL, 0);

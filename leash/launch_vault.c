@@ -85,7 +85,7 @@ static const struct {
     {REASON_NOT_THERE, -ENOENT, "it is not in the vault: run kennel secret set ",
 	path_of},
     {REASON_NO_GRANT, -EACCES, "it is not granted to this server: run ", grant_of},
-    {REASON_OTHER_POLICY, -EACCES,
+    {REASON_OTHER_POLICY, -ESTALE, /* LEASH_STALE */
 	"the policy allows more than the one that it was granted to (kennel audit "
 	"changes "
 	"--diff shows what): run ",

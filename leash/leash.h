@@ -12,6 +12,7 @@
  *	   <--------------- LEASH_STARTED  with the server's stdio
  *	   <--------------- LEASH_REFUSED  and it exits
  *	   <--------------- LEASH_RESOLVED LEASH_LIVE: and it exits
+ *	   <--------------- LEASH_STALE    the same, without a record of it
  *	LEASH_SIGNAL ---------------->	to the server
  *	LEASH_END ------------------->	TERM, then KILL after the grace time
  *	   <--------------- LEASH_NEEDS_RECORDER  its recorder is gone
@@ -49,9 +50,9 @@ enum leash_message {
 	 * u32 LEASH_VERSION, u32 enum leash_mode, str server name, str session (16 hex
 	 * digits), u32 argc (LEASH_RUN: 0 for the policy's `run`), argc times str, u32 n,
 	 * n times u32 enum sealed_approve: how each of the server's secrets is approved
-	 * according to the manifests (n: number of secrets, or 0).  Descriptors: the sealed policy (a
-	 * sealed memfd), a connection to the recorder, the directory for the server's
-	 * stderr log.
+	 * according to the manifests (n: number of secrets, or 0), u32 1 if the supervisor
+	 * handles LEASH_STALE, else 0.  Descriptors: the sealed policy (a sealed memfd), a
+	 * connection to the recorder, the directory for the server's stderr log.
 	 */
 	LEASH_LAUNCH = 2,
 	/*
@@ -125,6 +126,12 @@ enum leash_message {
 	 * (RESOLVED_STATUS, else 0), str why ("": RESOLVED_OK).  Without secrets.
 	 */
 	LEASH_RESOLVED = 29,
+	/*
+	 * A secret is granted to the server under another policy.  As LEASH_REFUSED, but
+	 * nothing is recorded: the supervisor grants again and starts again, or records
+	 * the refusal.
+	 */
+	LEASH_STALE = 31,
 };
 
 /* What the source of a secret has. */

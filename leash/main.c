@@ -312,7 +312,9 @@ main(void)
 	if (r == 0) {
 		r = l->live ? live(l, &status, why) : launch(l, &status, why);
 		if (r < 0)
-			dispatch_refuse(l, status, why);
+			dispatch_refuse(l,
+			    r == -ESTALE && l->stale ? LEASH_STALE : LEASH_REFUSED,
+			    status, why);
 	}
 	if (r == 0 && l->live)
 		status = 0;
@@ -324,8 +326,8 @@ main(void)
 		if (r == 0)
 			r = dispatch_go(l);
 		if (r < 0)
-			dispatch_refuse(
-			    l, LOG_EXIT_FAILED, "unable to let the server run");
+			dispatch_refuse(l, LEASH_REFUSED, LOG_EXIT_FAILED,
+			    "unable to let the server run");
 	}
 	if (r == 0) {
 		confine_drop_start();

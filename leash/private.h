@@ -57,6 +57,7 @@ struct leash {
 	bool login;    /* a person logs in at a remote server's issuer */
 	bool learn;    /* report each named file, too */
 	bool live;     /* query the sources of its secrets, and start no server */
+	bool stale;    /* the supervisor handles LEASH_STALE */
 	char session[17];
 	char *memory;      /* the launch message, kept for its strings */
 	const char **argv; /* what to start; NULL-terminated */
@@ -140,7 +141,9 @@ int pump_open_log(struct leash *, int *ret_fd, uint64_t *ret_len);
 /* channel.c */
 extern const struct gate_person dispatch_person; /* its arg is the leash */
 int dispatch_add(struct leash *);
-void dispatch_refuse(struct leash *, int status, const char *why);
+/* type: LEASH_REFUSED, which is recorded first, or LEASH_STALE. */
+void dispatch_refuse(
+    struct leash *, enum leash_message type, int status, const char *why);
 /* A refused connection, for the process that talks to the agent; "" for unknown
  * fields. */
 struct dispatch_unreached {

@@ -189,6 +189,7 @@ send_launch(const struct child_order *order, int channel)
 	for (int i = 0; i < order->argc; i++)
 		wire_put_str(&out, order->argv[i]);
 	put_approves(&out, order);
+	wire_put_u32(&out, order->stale);
 	return wire_send(channel, &out, fds, 3);
 }
 
@@ -236,7 +237,7 @@ take_resolved(const struct child_order *order, struct wire_in *in)
 }
 
 static int
-take_refused(struct wire_in *in, int *ret_status, char *why)
+take_refused(struct wire_in *in, enum leash_message type, int *ret_status, char *why)
 {
 	uint32_t status = wire_get_u32(in);
 	const char *text = wire_get_str(in, LEASH_TEXT_MAX - 1);
@@ -245,7 +246,7 @@ take_refused(struct wire_in *in, int *ret_status, char *why)
 		return -EBADMSG;
 	*ret_status = status > 0 && status < 256 ? (int)status : LOG_EXIT_FAILED;
 	(void)snprintf(why, LEASH_TEXT_MAX, "%s", text);
-	return -ECONNREFUSED;
+	return type == LEASH_STALE ? -ESTALE : -ECONNREFUSED;
 }
 
 /* Reads the first answer: started, resolved or refused; or an approval request (1). */
@@ -272,7 +273,9 @@ first_answer(struct child *c, const struct child_order *order, struct child_news
 	else if (type == LEASH_USE && news != NULL)
 		r = child_read(&in, type, news) < 0 ? -EBADMSG : 1;
 	else
-		r = type == LEASH_REFUSED ? take_refused(&in, ret_status, why) : -EBADMSG;
+		r = type == LEASH_REFUSED || type == LEASH_STALE
+			? take_refused(&in, type, ret_status, why)
+			: -EBADMSG;
 	if (r != 0)
 		for (size_t i = 0; i < STARTED_FDS; i++)
 			fd_close(&fds[i]);
@@ -282,17 +285,13 @@ first_answer(struct child *c, const struct child_order *order, struct child_news
 int
 child_spawn(const struct child_order *order, struct child *ret)
 {
-	struct child c = {.pid = -1,
-	    .channel = -1,
-	    .server_in = -1,
-	    .server_out = -1,
-	    .server_err = -1,
-	    .copy = order->copy};
+	struct child c = CHILD_NONE;
 	int pair[2] = {-1, -1}, r;
 
 	r = fd_pair(pair);
 	if (r < 0)
 		return r;
+	c.copy = order->copy;
 	c.channel = pair[0];
 	r = spawn_leash(order, pair[1], &c.pid);
 	forget_secrets(order);

@@ -44,6 +44,7 @@ struct child_order {
 	/* the approval that manifests require for each of the server's secrets (enum
 	 * sealed_approve); NULL: none */
 	const uint32_t *approve;
+	bool stale; /* a grant to another policy is -ESTALE, and is not recorded */
 };
 
 struct child {
@@ -56,6 +57,13 @@ struct child {
 	char lacks[LEASH_TEXT_MAX];
 };
 
+#define CHILD_NONE \
+	((struct child){.pid = -1, \
+	    .channel = -1, \
+	    .server_in = -1, \
+	    .server_out = -1, \
+	    .server_err = -1})
+
 /*
  * Starts a leash, which then waits for its order; until then only the program, the
  * policy and the server of the order matter. Returns 0 or -errno. Removes the named
@@ -65,7 +73,8 @@ int child_spawn(const struct child_order *, struct child *ret);
 /*
  * Sends the order and waits, at most wait_ms, until the server runs. Returns 0.
  * -ECONNREFUSED: refused; *ret_status is kennel's exit status and why names the
- * reason and the step. -ETIMEDOUT, -EPIPE: the same with a reason of ours. If it is
+ * reason and the step. -ESTALE: the same, if the order has `stale`. -ETIMEDOUT, -EPIPE: the
+ * same with a reason of ours. If it is
  * not 0, the leash has ended.
  */
 int child_launch(const struct child_order *, int wait_ms, struct child *, int *ret_status,

@@ -195,12 +195,12 @@ grant_again(const struct regranting *g, const char *path)
 	return granted;
 }
 
-static bool
-has_vault_secret(const struct policy_found *f)
+bool
+regrant_possible(const struct policy_found *f)
 {
 	const struct sealed_secret *row = f->policy.secret + f->server->secrets.first;
 
-	for (uint32_t i = 0; i < f->server->secrets.n; i++)
+	for (uint32_t i = 0; f->counter == 0 && i < f->server->secrets.n; i++)
 		if (row[i].source == SOURCE_VAULT)
 			return true;
 	return false;
@@ -221,8 +221,6 @@ regrant(const struct opened *o, const char *file)
 	bool granted = false;
 	struct buf out;
 
-	if (f->counter > 0 || !has_vault_secret(f))
-		return false;
 	buf_init(&out, GRANTS_LEN_MAX);
 	if (regrant_run(list, &out) == 0 && json_scan(out.data, out.len, &m) == 0) {
 		g.grants = m.root;

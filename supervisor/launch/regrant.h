@@ -12,12 +12,14 @@
 
 /*
  * A grant names one policy by its id, so an edited policy has none. After this start was
- * refused: grants again what was granted to this server under an earlier policy, if the
+ * refused with -ESTALE: grants again what was granted to this server under an earlier policy, if the
  * semantic diff says that the present one allows the server nothing more. Does nothing
  * for a signed policy. file: as for find_policy. True: something was granted, and a
  * start may succeed now; every failure was reported by the start.
  */
 bool regrant(const struct opened *, const char *file);
+/* Can it grant anything? */
+bool regrant_possible(const struct policy_found *);
 
 /* How a grant to a policy relates to the present policy. */
 enum grant_state {

@@ -214,7 +214,7 @@ on_channel(struct loop *loop, int fd, short revents, void *arg)
 
 	if (r == 1)
 		control_news(a->control, &news);
-	else if (r == 0 || r == -ECONNREFUSED)
+	else if (r == 0 || r == -ECONNREFUSED || r == -ESTALE)
 		ends(a, r, NULL);
 	else if (r != -EAGAIN) {
 		child_lost(&a->o->child, cause, &ended);

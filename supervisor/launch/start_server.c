@@ -32,6 +32,7 @@
 
 #include "kennel_syscalls.h"
 
+#define SESSION_ID_CAP   17
 #define RECORDER_WAIT_MS 5000
 #define RECORDER_TRIES   5
 #define REFUSAL_WAIT_MS  1000
@@ -41,7 +42,7 @@
 #define START_MARGIN_MS  15000 /* secret helpers take up to ten seconds each */
 
 static int
-draw_session(char out[17])
+draw_session(char out[SESSION_ID_CAP])
 {
 	uint8_t raw[8];
 
@@ -243,8 +244,8 @@ no_log(const struct opened *o, int error, char why[LEASH_TEXT_MAX])
 }
 
 static int
-start_child(struct opened *o, const struct open_order *given, char why[LEASH_TEXT_MAX],
-    int *ret_status)
+start_child(struct opened *o, const struct open_order *given, bool stale,
+    char why[LEASH_TEXT_MAX], int *ret_status)
 {
 	struct child_order order = order_of(o);
 	char reason[AUDIT_WRITE_WHY_MAX];
@@ -253,6 +254,7 @@ start_child(struct opened *o, const struct open_order *given, char why[LEASH_TEX
 	order.argv = given->argv;
 	order.argc = given->argc;
 	order.resolved = given->resolved;
+	order.stale = stale;
 	/* Needs only the policy, and starts up while we find the recorder. A leash
 	 * does nothing without its order. */
 	r = spawn_leash(o, &order, why);
@@ -377,14 +379,10 @@ oneshot_check(const struct open_order *order, const struct policy_found *f, char
 	return -EPERM;
 }
 
-/* *ret_granted: it failed, and has a grant now that it did not have. */
-static int
-open_once(const struct open_order *order, struct opened *ret, char why[LEASH_TEXT_MAX],
-    bool *ret_granted)
+static struct opened
+opened_of(const struct open_order *order)
 {
-	int status = EXIT_FAILED, r = 0;
-
-	*ret = (struct opened){.found = {.fd = -1},
+	return (struct opened){.found = {.fd = -1},
 	    .log_dir_fd = -1,
 	    .starter = -1,
 	    .loop = order->loop,
@@ -392,11 +390,19 @@ open_once(const struct open_order *order, struct opened *ret, char why[LEASH_TEX
 	    .hub = order->hub,
 	    .one_call = order->one_call && order->mode == LEASH_RUN,
 	    .copy = order->copy,
-	    .child = {.pid = -1,
-		.channel = -1,
-		.server_in = -1,
-		.server_out = -1,
-		.server_err = -1}};
+	    .child = CHILD_NONE};
+}
+
+/* session: "", then that of this attempt; or that of the attempt before, after
+ * *ret_granted: it failed, and has a grant now that it did not have. */
+static int
+open_once(const struct open_order *order, char session[SESSION_ID_CAP],
+    struct opened *ret, char why[LEASH_TEXT_MAX], bool *ret_granted)
+{
+	bool again = session[0] != '\0';
+	int status = EXIT_FAILED, r = 0;
+
+	*ret = opened_of(order);
 	why[0] = '\0';
 	/* before the first secret in the environment could be in a core dump */
 	if (confine_core() < 0) {
@@ -418,8 +424,9 @@ open_once(const struct open_order *order, struct opened *ret, char why[LEASH_TEX
 	if (policy_require(&ret->found.policy, ret->found.server, REQUIRE_SUBUID) == NULL)
 		r = confine_no_dumps();
 	room_for_descriptors();
-	if (r == 0)
-		r = draw_session(ret->session);
+	if (r == 0 && !again)
+		r = draw_session(session);
+	memcpy(ret->session, session, SESSION_ID_CAP);
 	if (r == 0)
 		r = make_places(ret, why);
 	if (r == 0) {
@@ -428,14 +435,15 @@ open_once(const struct open_order *order, struct opened *ret, char why[LEASH_TEX
 		status = r == 0 ? EXIT_FAILED : EXIT_CONFIG;
 	}
 	if (r == 0)
-		r = start_child(ret, order, why, &status);
+		r = start_child(
+		    ret, order, !again && regrant_possible(&ret->found), why, &status);
 	if (r == 0)
 		return 0;
 out:
-	if (r != -ECONNREFUSED) /* otherwise the leash refused, and recorded it */
+	*ret_granted = r == -ESTALE && !again && regrant(ret, order->file);
+	/* -ECONNREFUSED: the leash refused, and recorded it */
+	if (r != -ECONNREFUSED && !*ret_granted)
 		record_refusal(ret, order, status, why);
-	else
-		*ret_granted = regrant(ret, order->file);
 	opened_free(ret);
 	return status;
 }
@@ -443,10 +451,11 @@ out:
 int
 open_server(const struct open_order *order, struct opened *ret, char why[LEASH_TEXT_MAX])
 {
+	char session[SESSION_ID_CAP] = "";
 	bool granted = false;
-	int status = open_once(order, ret, why, &granted);
+	int status = open_once(order, session, ret, why, &granted);
 
-	return granted ? open_once(order, ret, why, &granted) : status;
+	return granted ? open_once(order, session, ret, why, &granted) : status;
 }
 
 void

@@ -100,11 +100,7 @@ leave(struct opened *o, int sock)
 		r = -errno;
 	if (r == 0)
 		r = fd_close_others(keep, ARRAY_LEN(keep));
-	o->child = (struct child){.pid = -1,
-	    .channel = -1,
-	    .server_in = -1,
-	    .server_out = -1,
-	    .server_err = -1};
+	o->child = CHILD_NONE;
 	return r;
 }
 

@@ -240,6 +240,11 @@ def regranted():
     check(by[0][2] == "" and len(by[1][2]) == 16, by)
     within("by start, uid %d, done: again, at a start" % os.getuid(),
            run([KENNEL, "audit", "session", by[1][2]], env=env).stdout.decode())
+    # one session from the first attempt to the end, and no denial in it
+    mine = [(e["kind"], e["writer"]["role"]) for e in audit("--session", by[1][2], env=env)]
+    equal([k for k in mine if k[0] in ("refused", "start", "vault", "secrets")],
+          [("start", "leash"), ("vault", "supervisor"), ("vault", "supervisor"), ("start", "leash"), ("secrets", "leash")])
+    check("allows more" not in run([KENNEL, "audit", "denials"], env=env).stdout.decode(), "a denial was recorded")
     has(env, p, VALUE)
     equal(len(ids()), 2, "granted once")
     becomes(body.replace(more, ""))
@@ -253,6 +258,9 @@ def regranted():
             continue
         within(refusal, start(env, p))
         equal(len(ids()), n)
+        last = audit("-n", "1", env=env)[0]
+        equal((last["kind"], last["writer"]["role"], last["fields"]["verdict"]), ("refused", "supervisor", "deny"))
+        within(refusal, last["fields"]["reason"])
     # an earlier policy counts only as what its digest says
     becomes(body.replace(more, more + "    read /usr/include\n"))
     wide = TMP + "/wide.sealed"

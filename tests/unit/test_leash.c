@@ -120,6 +120,7 @@ launch(const struct order *o)
 	wire_put_u32(&out, o->approve_n);
 	for (uint32_t i = 0; i < o->approve_n; i++)
 		wire_put_u32(&out, o->approve);
+	wire_put_u32(&out, 0);
 	if (o->trailing)
 		wire_put_u8(&out, 0);
 	if (o->deaf)
