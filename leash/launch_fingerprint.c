@@ -13,7 +13,7 @@
 #include "leash/launch.h"
 #include "policy/sealed/policy.h"
 
-#define NAMES_MAX 64 /* per record, so that it is never full */
+#define NAMES_MAX 24 /* per record, so that it is never full */
 
 int
 launch_fingerprints_make(struct leash *l, struct reason *why)
@@ -36,6 +36,25 @@ launch_fingerprints_make(struct leash *l, struct reason *why)
 	return 0;
 }
 
+static const char *
+path_of(const struct leash *l, const struct sealed_secret *row)
+{
+	return row->source == SOURCE_VAULT ? policy_str(&l->policy, row->ref) : "-";
+}
+
+/* Where the vault has each of these secrets, if it has any of them. */
+static void
+put_paths(
+    const struct leash *l, struct event *e, const struct sealed_secret *row, size_t n)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < n; i++)
+		any = any || row[i].source == SOURCE_VAULT;
+	for (size_t i = 0; any && i < n; i++)
+		event_text(e, KEY_PATH, path_of(l, &row[i]));
+}
+
 /* Durable before the plan contains a value; waiting for the last record waits for all. */
 int
 launch_fingerprints_record(struct leash *l, uint64_t *ret_number)
@@ -53,6 +72,7 @@ launch_fingerprints_record(struct leash *l, uint64_t *ret_number)
 			event_text(&e, KEY_NAME, policy_str(&l->policy, row[i].name));
 		for (size_t i = at; i < at + n; i++)
 			event_text(&e, KEY_TRACE, l->fingerprint[i]);
+		put_paths(l, &e, row + at, n);
 		r = report_send(l->report, &e, EVENT_GATE, ret_number);
 	}
 	return r;

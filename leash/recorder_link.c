@@ -89,24 +89,30 @@ leash_watch_report(struct leash *l)
 	return l->report_slot < 0 ? l->report_slot : 0;
 }
 
-/* Records redactions since the last call: a name, a count and a fingerprint; a
- * credential format has no fingerprint. */
+/* trace NULL: a credential format; path NULL: not from the vault. */
+struct scrubbed {
+	const char *name, *trace, *path;
+};
+
+/* Records redactions since the last call. */
 static int
-record_scrub(
-    struct leash *l, const char *name, const char *trace, uint64_t n, uint64_t *told)
+record_scrub(struct leash *l, const struct scrubbed *s, uint64_t n, uint64_t *told)
 {
 	static struct event e;
 	char text[300];
 
 	if (n == *told)
 		return 0;
-	(void)snprintf(text, sizeof(text), "%s%s", trace == NULL ? "shape:" : "", name);
+	(void)snprintf(
+	    text, sizeof(text), "%s%s", s->trace == NULL ? "shape:" : "", s->name);
 	event_begin(&e, EVENT_SCRUB);
 	event_identity(&e, policy_str(&l->policy, l->server->name), l->policy.id);
 	event_text(&e, KEY_NAME, text);
 	event_number(&e, KEY_COUNT, n - *told);
-	if (trace != NULL)
-		event_text(&e, KEY_TRACE, trace);
+	if (s->trace != NULL)
+		event_text(&e, KEY_TRACE, s->trace);
+	if (s->path != NULL)
+		event_text(&e, KEY_PATH, s->path);
 	if (report_send(l->report, &e, EVENT_FLOW, NULL) < 0) {
 		log_warn("unable to record what was redacted; trying again later");
 		return -EAGAIN;
@@ -125,12 +131,18 @@ leash_record_scrubs(struct leash *l)
 	if (l->server == NULL)
 		return; /* nothing was launched */
 	row = l->policy.secret + l->server->secrets.first;
-	for (uint32_t i = 0; i < l->secret_n && r == 0; i++)
-		r = record_scrub(l, policy_str(&l->policy, row[i].name),
-		    l->fingerprint[i], scrub_count(l->scrub, i), &l->scrubbed[i]);
+	for (uint32_t i = 0; i < l->secret_n && r == 0; i++) {
+		const struct scrubbed s = {.name = policy_str(&l->policy, row[i].name),
+		    .trace = l->fingerprint[i],
+		    .path = row[i].source == SOURCE_VAULT
+				? policy_str(&l->policy, row[i].ref)
+				: NULL};
+
+		r = record_scrub(l, &s, scrub_count(l->scrub, i), &l->scrubbed[i]);
+	}
 	for (uint32_t i = 0; l->scrub != NULL && scrub_credential(i) != NULL && r == 0;
 	     i++)
-		r = record_scrub(l, scrub_credential(i), NULL,
+		r = record_scrub(l, &(struct scrubbed){.name = scrub_credential(i)},
 		    scrub_credential_count(l->scrub, i), &l->shaped[i]);
 }
 

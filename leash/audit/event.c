@@ -122,6 +122,7 @@ static const struct {
     [KEY_ECH] = {"ech", NUMBER},
     [KEY_USER] = {"user", 0},
     [KEY_CLIENT] = {"client", REPEATS},
+    [KEY_PATH] = {"path", REPEATS},
     [KEY_CUT] = {"cut", NUMBER},
 };
 

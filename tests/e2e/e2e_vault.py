@@ -247,6 +247,13 @@ def regranted():
     check("allows more" not in run([KENNEL, "audit", "denials"], env=env).stdout.decode(), "a denial was recorded")
     has(env, p, VALUE)
     equal(len(ids()), 2, "granted once")
+    # by its path: what was done to it, and each start that was given it
+    for word, kinds in (PATH, {"vault", "secrets", "scrub"}), ("GH", {"secrets", "scrub"}):
+        out = run([KENNEL, "audit", "secret", word, "--json", "--no-header"], env=env).stdout
+        got = [json.loads(line) for line in out.splitlines()]
+        equal({r["kind"] for r in got}, kinds, word)
+        equal([r["what"] for r in got if r["kind"] == "secrets"],
+              ["it receives the secrets GH (in the vault: %s)" % PATH] * 2, word)
     becomes(body.replace(more, ""))
     has(env, p, VALUE)
     for wider in body + "# and back\n", body.replace(more, more + "    read /usr/include\n"), body.replace(more, more + "    env FOO = bar\n"), \

@@ -24,14 +24,14 @@ static const struct {
 } story[] = {
     {"start", "{mode} of {program} is about to start[, by {rule}][, as uid {uid}]"},
     {"mounts", "its view was built[; this kernel lacks {lacks}]"},
-    {"secrets", "it receives the secrets {name}"},
+    {"secrets", "it receives the secrets {name}[ (in the vault: {path})]"},
     {"exec", "exec {verdict}: {program}[ (mapped {image})][, by {rule}][: {reason}]"},
     {"call", "{direction} {method}[ {name}][ of {client}] {outcome}[, by {rule}][ after "
 	     "{duration_us}]"
 	     "[, {params_bytes} bytes of arguments][, {result_bytes} bytes of result]"},
     {"refused", "refused[ {direction}][ {method}][ {name}][, by {rule}][: {reason}]"},
     {"dropped", "a line of {bytes} bytes from the {direction} was dropped[: {reason}]"},
-    {"scrub", "secret {name} was redacted[ (count {count})]"},
+    {"scrub", "secret {name}[ (in the vault: {path})] was redacted[ (count {count})]"},
     {"stop", "ended[ with status {status}][ by signal {signal}][: {reason}]"},
     {"egress", "connection {verdict}: {name}[ port {port}][ at {address}][, {bytes_out} "
 	       "bytes out][, {bytes_in} bytes in][, by {rule}][: {reason}]"},

@@ -78,7 +78,7 @@ match_exec(struct ask *ask, const struct log_record *record)
 	return false;
 }
 
-/* ---- secret NAME ------------------------------------------------------------------------ */
+/* ---- secret NAME|PATH --------------------------------------------------------------------- */
 
 static const struct column secret_column[] = {
     {"idx", CELL_NUMBER, 8},
@@ -98,7 +98,8 @@ match_secret(struct ask *ask, const struct log_record *record)
 	if (strcmp(record->kind, "approve") == 0 &&
 	    !log_record_is(record, "method", "secret"))
 		return false;
-	return ask->word == NULL || log_record_has(record, "name", ask->word);
+	return ask->word == NULL || log_record_has(record, "name", ask->word) ||
+	       log_record_has(record, "path", ask->word);
 }
 
 /*
@@ -457,7 +458,7 @@ const struct verb verbs_object[] = {
 	.column_n = ARRAY_LEN(exec_column),
 	.match = match_exec},
     {.name = "secret",
-	.words = "[NAME]",
+	.words = "[NAME|PATH]",
 	.may = "",
 	.kinds = "secrets scrub vault approve",
 	.column = secret_column,
