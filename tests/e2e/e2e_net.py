@@ -43,6 +43,10 @@ def outcomes():
     equal(sorted((x["name"], x["outcome"], x["verdict"]) for x in rows),
           [("db.test.example", "connected", "allow"), ("gone.test.example", failed, "allow")])
     (reached,) = [x for x in rows if x["outcome"] == "connected"]
+    (lost,) = [x for x in rows if x["outcome"] == failed]
+    for row, outcome in (reached, "connected"), (lost, failed):
+        why = run([KENNEL, "audit", "why", str(row["idx"]), "--json", "--no-header"]).stdout
+        equal([x["answer"] for x in map(json.loads, why.splitlines()) if x["about"] == "connection"], [outcome])
     start, end = [e for e in audit("--kind", "egress") if e["fields"].get("name") == ["db.test.example"]][-2:]
     equal((reached["idx"], reached["address"], reached["bytes_out"]), (start["idx"], "9.8.7.12", 1))
     equal(start["fields"]["request"], end["fields"]["request"])

@@ -163,6 +163,8 @@ static const char *const golden[] = {
     "why 34",
     "why 35",
     "why 36",
+    "why 44",
+    "why 45",
     "policy-at 2099-01-01",
     "denials",
     "denials -n 1 --json",

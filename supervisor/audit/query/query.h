@@ -95,6 +95,13 @@ int verb_count(const struct verb *, const struct query *, struct log_view *,
  * begin so, view->why lists them; else as log_scan_each. */
 int session_find(struct log_view *, const char **id, char buf[SESSION_ID_LEN + 1]);
 
+/* ---- how a connection ended (verb_egress.c) ----------------------------------------- */
+
+/* Keeps the record in ask->own if it is of the start of a connection; false: no memory. */
+bool egress_start_note(struct ask *, const struct log_record *);
+/* Its outcome, as `egress` prints it; *ret is untouched if no start was noted. */
+int egress_outcome(struct ask *, const char **ret);
+
 /* ---- how a session ended (session_end.c) ------------------------------------------- */
 
 enum session_end {

@@ -1,6 +1,6 @@
 /*
  * egress [HOST|CIDR]: one row per connection out of a cell, joined from the record of
- * its start and the record of its end.
+ * its start and the record of its end.  `why` has the end of one from here.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -140,7 +140,7 @@ put_record(struct ask *ask, const struct log_record *record,
 
 /* A connection without a record of its end. */
 static void
-put_open(struct ask *ask, const struct group_row *row)
+put_open(struct ask *ask, const struct group_row *row, const char *outcome)
 {
 	struct table *table = &ask->table;
 
@@ -153,7 +153,7 @@ put_open(struct ask *ask, const struct group_row *row)
 	table_text(table, "allow");
 	table_text(table, row->part[NAME]);
 	table_number(table, row->sum);
-	table_text(table, "open");
+	table_text(table, outcome);
 	for (size_t i = OUTCOME + 1; i < FIRST; i++)
 		table_none(table);
 	table_text(table, row->flag & IS_FIRST ? "first" : NULL);
@@ -168,7 +168,7 @@ see_start(struct ask *ask, const struct log_record *record, bool first)
 	if (row == NULL)
 		return -E2BIG;
 	if (row->flag & IS_OPEN)
-		put_open(ask, row); /* the record of its end was lost */
+		put_open(ask, row, "end lost"); /* its number is used again */
 	row->flag = IS_OPEN | (first ? IS_FIRST : 0);
 	row->first_idx = record->idx;
 	row->first_ts = record->ts;
@@ -208,16 +208,120 @@ see_egress(void *arg, const struct log_record *record)
 	return ferror(ask->table.out) ? -EPIPE : 0;
 }
 
+static int
+see_session(void *groups, const struct log_record *record)
+{
+	return session_see(groups, record) != NULL ? 0 : -E2BIG;
+}
+
+/* How sessions ended, whichever records the query selects. */
+static int
+see_sessions(struct ask *ask, struct groups *sessions, uint64_t *ret_over)
+{
+	struct query q = {
+	    .verb = ask->q.verb, .to_ns = ask->q.to_ns, .kinds = SESSION_KINDS};
+	int r = log_scan_each(ask->view, &q, see_session, sessions);
+
+	return r == 0 ? session_over(ask, ret_over) : r;
+}
+
+/* A connection ends with its session at the latest. */
+static const char *
+outcome_of_open(struct groups *sessions, const char *session, uint64_t over)
+{
+	const struct group_row *row = group_at(sessions, &session, 1);
+	bool ended = row == NULL || session_end(row, over) != SESSION_OPEN;
+
+	return ended ? "session ended" : "open";
+}
+
 /* The connections without a record of their end, in the order of their starts. */
 static int
 end_egress(struct ask *ask)
 {
 	struct group_row *const *row = group_sorted(ask->groups, group_by_first);
+	struct groups *sessions = group_new();
+	uint64_t over = 0;
+	int r = -ENOMEM;
 
-	for (size_t i = 0; row != NULL && i < group_rows(ask->groups); i++)
+	if (row != NULL && sessions != NULL)
+		r = see_sessions(ask, sessions, &over);
+	for (size_t i = 0; r == 0 && i < group_rows(ask->groups); i++)
 		if (row[i]->flag & IS_OPEN)
-			put_open(ask, row[i]);
-	return row != NULL ? 0 : -ENOMEM;
+			put_open(ask, row[i],
+			    outcome_of_open(sessions, row[i]->part[SESSION], over));
+	group_free(sessions);
+	return r;
+}
+
+/* ---- for `why` ------------------------------------------------------------------------ */
+
+struct egress_start {
+	char session[SESSION_ID_LEN + 1], writer[32], request[32];
+	uint64_t idx;
+	char outcome[256];
+};
+
+bool
+egress_start_note(struct ask *ask, const struct log_record *record)
+{
+	const char *request = log_record_text(record, "request");
+	struct egress_start *s;
+
+	if (strcmp(record->kind, "egress") != 0 || request == NULL ||
+	    !log_record_is(record, "action", "open") ||
+	    !log_record_is(record, "verdict", "allow"))
+		return true;
+	s = calloc(1, sizeof(*s));
+	if (s == NULL)
+		return false;
+	(void)snprintf(s->session, sizeof(s->session), "%s", record->session);
+	(void)snprintf(s->writer, sizeof(s->writer), "%s", record->writer);
+	(void)snprintf(s->request, sizeof(s->request), "%s", request);
+	s->idx = record->idx;
+	ask->own = s;
+	return true;
+}
+
+static int
+see_end(void *arg, const struct log_record *record)
+{
+	struct egress_start *s = arg;
+
+	if (strcmp(record->writer, s->writer) != 0 ||
+	    !log_record_is(record, "request", s->request) ||
+	    !log_record_is(record, "action", "close"))
+		return 0;
+	(void)snprintf(s->outcome, sizeof(s->outcome), "%s", outcome_of(record));
+	return 1;
+}
+
+int
+egress_outcome(struct ask *ask, const char **ret)
+{
+	struct groups *sessions;
+	struct egress_start *s = ask->own;
+	struct query q = {.verb = ask->q.verb, .to_ns = ask->q.to_ns, .kinds = "egress"};
+	uint64_t over = 0;
+	int r;
+
+	if (s == NULL)
+		return 0;
+	ask->q.first = ask->q.beyond = 0; /* how its session ended comes later */
+	q.session = s->session;
+	q.first = s->idx + 1;
+	r = log_scan_each(ask->view, &q, see_end, s);
+	if (r < 0)
+		return r;
+	*ret = s->outcome;
+	if (r > 0)
+		return 0;
+	sessions = group_new();
+	r = sessions != NULL ? see_sessions(ask, sessions, &over) : -ENOMEM;
+	if (r == 0)
+		*ret = outcome_of_open(sessions, s->session, over);
+	group_free(sessions);
+	return r;
 }
 
 const struct verb verbs_egress[] = {

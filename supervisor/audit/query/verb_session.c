@@ -281,7 +281,7 @@ see_why(void *arg, const struct log_record *record)
 	if (lacks_line(record))
 		say(ask, "rule", "none: no line allows it, so it is denied");
 	say_mechanism(ask, record);
-	return 0;
+	return egress_start_note(ask, record) ? 0 : -ENOMEM;
 }
 
 static int
@@ -299,6 +299,13 @@ begin_why(struct ask *ask)
 static int
 end_why(struct ask *ask)
 {
+	const char *outcome = NULL;
+	int r = egress_outcome(ask, &outcome);
+
+	if (r < 0)
+		return r;
+	if (outcome != NULL)
+		say(ask, "connection", outcome);
 	return ask->table.rows > 0 ? 0 : -ENOENT;
 }
 
