@@ -656,6 +656,7 @@ KENNEL = \
 	supervisor/learn/learn_session.o \
 	supervisor/learn/learned_policy.o \
 	supervisor/learn/policy_text.o \
+	supervisor/learn/roots.o \
 	supervisor/learn/seen.o \
 	supervisor/learn/verb_learn.o \
 	supervisor/pin/lint.o \

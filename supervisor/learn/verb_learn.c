@@ -34,6 +34,7 @@
 #include "supervisor/learn/from_log.h"
 #include "supervisor/learn/learned_policy.h"
 #include "supervisor/learn/learn_session.h"
+#include "supervisor/learn/roots.h"
 
 #define ROUNDS_MAX 6
 #define HTTPS      443
