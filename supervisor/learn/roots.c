@@ -50,6 +50,17 @@ add_script(struct learn *l)
 	add_root(l, own ? dir : l->d->script, false, false);
 }
 
+/* What an argument names is read-only, unless it is in the project: a server that is given
+ * a directory of the project may write there. A file of the project is part of it. */
+static void
+add_path(struct learn *l, const struct draft_path *p)
+{
+	bool project = l->d->work[0] != '\0' && fold_below(p->path, l->d->work);
+
+	if (p->is == PATH_IS_DIR || (p->is == PATH_IS_FILE && !project))
+		add_root(l, p->path, project, false);
+}
+
 static const char *
 refused(const struct learn *l, const struct learn_root *r)
 {
@@ -117,8 +128,7 @@ learn_roots(struct learn *l, const char **ret_why)
 	}
 	add_root(l, d->work, true, false);
 	for (size_t i = 0; i < d->path_n; i++)
-		if (d->path[i].is != PATH_IS_MISSING)
-			add_root(l, d->path[i].path, false, false);
+		add_path(l, &d->path[i]);
 	for (size_t i = 0; i < l->root_n; i++) {
 		*ret_why = refused(l, &l->root[i]);
 		if (*ret_why != NULL)

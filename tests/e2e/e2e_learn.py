@@ -197,5 +197,24 @@ def stdio():
     check("read %s" % p.work not in lines and "write %s" % p.work not in lines, lines)
 
 
+@test("learn: a directory of the project that a variable or an argument names is the server's to write; a file outside stays read-only")
+def named():
+    for words in (["--env", "DATA={d}", "--"], ["--", "{f}"]):
+        p = Place()
+        words = [w.format(d=p.work + "/out", f=p.work + "/a.txt") for w in words]
+        i = words.index("--")
+        r = run([KENNEL, "learn", "l", "--work", p.work, "--stdio"] + words[:i] + ["--"] + p.command[:3] + words[i + 1:] + [p.extra],
+                env=p.env, stdin=b"".join(json.dumps(m).encode() + b"\n" for m in (
+                    {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {},
+                                                                                  "clientInfo": {"name": "k", "version": "1"}}},
+                    {"jsonrpc": "2.0", "method": "notifications/initialized"},
+                    {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "write_all", "arguments": {}}})), timeout=50)
+        equal(r.returncode, 0, r.stderr)
+        lines = granted(p.file)
+        check("write %s/out" % p.work in lines, words, lines)
+        check("read %s" % p.extra in lines, words, lines)
+        check(os.path.exists(p.work + "/out/result"), "it wrote in the learning cell", r.stderr)
+
+
 if __name__ == "__main__":
     main()
