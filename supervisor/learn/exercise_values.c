@@ -28,10 +28,11 @@ has_part(const char *name, const char *const *part, size_t n)
 	return false;
 }
 
+static const char *const dirs[] = {"dir", "folder", "root", "cwd", "repo"};
+
 static const char *
 text_for(const char *name, const struct exercise_values *v)
 {
-	static const char *const dirs[] = {"dir", "folder", "root", "cwd", "repo"};
 	static const char *const paths[] = {"path", "file", "source", "location"};
 
 	if (has_part(name, dirs, ARRAY_LEN(dirs)))
@@ -116,7 +117,59 @@ put_value(struct json schema, const char *name, const struct exercise_values *v,
 	return r == 0 ? buf_putc(out, ']') : r;
 }
 
-/* Only what is required. */
+static bool
+is_required(struct json schema, const char *name)
+{
+	struct json required, key, item;
+	struct json_walk w;
+	char text[JSON_KEY_MAX];
+	size_t len;
+
+	if (json_get(schema, "required", &required) < 0)
+		return false;
+	json_walk(&w, required);
+	while (json_next(&w, &key, &item))
+		if (json_text(item, text, sizeof(text), &len) == 0 &&
+		    strcmp(text, name) == 0)
+			return true;
+	return false;
+}
+
+/* The optional directories of a tool: without one, many tools do not look at the project.
+ * n: the members before them. */
+static int
+put_optional(
+    struct json schema, const struct exercise_values *v, size_t n, struct buf *out)
+{
+	struct json properties, key, member;
+	struct json_walk w;
+	char name[JSON_KEY_MAX], type[16];
+	size_t len;
+	int r = 0;
+
+	if (v->dir[0] == '\0' || json_get(schema, "properties", &properties) < 0)
+		return 0;
+	json_walk(&w, properties);
+	while (r == 0 && json_next(&w, &key, &member)) {
+		type_of(member, type);
+		if (strcmp(type, "string") != 0 ||
+		    json_text(key, name, sizeof(name), &len) < 0 ||
+		    is_required(schema, name) ||
+		    (!has_part(name, dirs, ARRAY_LEN(dirs)) && strcmp(name, "path") != 0))
+			continue;
+		if (n++ > 0)
+			r = buf_putc(out, ',');
+		if (r == 0)
+			r = put_text(out, name);
+		if (r == 0)
+			r = buf_putc(out, ':');
+		if (r == 0)
+			r = put_text(out, v->dir);
+	}
+	return r;
+}
+
+/* What is required, and of the tool itself the directories. */
 static int
 /* NOLINTNEXTLINE(misc-no-recursion): at most DEPTH_MAX deep */
 put_object(struct json schema, const struct exercise_values *v, unsigned int depth,
@@ -145,6 +198,8 @@ put_object(struct json schema, const struct exercise_values *v, unsigned int dep
 				r = put_value(member, name, v, depth, out);
 		}
 	}
+	if (r == 0 && depth == 0)
+		r = put_optional(schema, v, n, out);
 	return r == 0 ? buf_putc(out, '}') : r;
 }
 

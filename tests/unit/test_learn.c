@@ -476,6 +476,13 @@ params(void **state)
 	    {"{\"required\":[\"l\"],\"properties\":{\"l\":{\"type\":\"array\",\"items\":"
 	     "{\"type\":[\"string\",\"null\"]}}}}",
 		"{\"l\":[\"a\"]}"},
+	    {"{\"required\":[\"s\"],\"properties\":{\"s\":{\"type\":\"string\"},"
+	     "\"path\":{\"type\":\"string\",\"default\":\".\"},\"filePath\":{\"type\":"
+	     "\"string\"},\"dirs\":{\"type\":\"array\"}}}",
+		"{\"s\":\"a\",\"path\":\"/w\"}"}, /* an optional directory is given */
+	    {"{\"properties\":{\"repo\":{\"type\":\"string\"},\"cwd\":{\"type\":"
+	     "\"string\"}}}",
+		"{\"repo\":\"/w\",\"cwd\":\"/w\"}"},
 	    {"{\"required\":[\"gone\"]}", NULL},
 	    {"{\"required\":[\"x\"],\"properties\":{\"x\":{\"type\":\"object\","
 	     "\"required\":"
