@@ -654,6 +654,7 @@ KENNEL = \
 	supervisor/learn/fold.o \
 	supervisor/learn/from_log.o \
 	supervisor/learn/learn_session.o \
+	supervisor/learn/learned_command.o \
 	supervisor/learn/learned_policy.o \
 	supervisor/learn/policy_text.o \
 	supervisor/learn/roots.o \

@@ -61,7 +61,7 @@ static const struct help_verb verbs[] = {
     {"learn", "Start",
 	"NAME [--work DIR] [--exec PROGRAM]... [--net] [--stdio] "
 	"[--env VARIABLE[=VALUE]]... [--secret VARIABLE]... [--vault VARIABLE=PATH]... "
-	"[-o OUT] -- COMMAND [ARG...] | --from-log [SERVER]",
+	"[-o OUT] [-- COMMAND [ARG...]] | --from-log [SERVER]",
 	"run a server without credentials, and draft a policy from what it wants",
 	"--work --exec --net --stdio --env --secret --vault --from-log -o",
 	"kennel learn files --work ~/notes -- node_modules/.bin/mcp-server-filesystem "
@@ -75,7 +75,10 @@ static const struct help_verb verbs[] = {
 	    "the\n"
 	    "server asks for is seen. The draft grants what it used; what it did not "
 	    "get\n"
-	    "is in comments. Without --net it reaches no host."},
+	    "is in comments. Without --net it reaches no host.\n"
+	    "Without COMMAND, it is that of the server's policy, such as `kennel "
+	    "install`\n"
+	    "drafts; the draft is next to it, in NAME.learned."},
     {"install", "Start",
 	"NAME [--scripts] [--to SCOPE] [--work DIR] [--env VARIABLE[=VALUE]]... "
 	"[--secret "

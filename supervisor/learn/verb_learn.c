@@ -1,5 +1,5 @@
 /*
- * kennel learn NAME -- COMMAND: runs a server in a cell that has its package and the
+ * kennel learn NAME [-- COMMAND]: runs a server in a cell that has its package and the
  * project, has its tools called, and drafts the smallest policy for what it wanted.
  *
  *	rounds: what the server was refused, and may have here, is granted in the next
@@ -32,6 +32,7 @@
 #include "supervisor/learn/credentials.h"
 #include "supervisor/learn/fold.h"
 #include "supervisor/learn/from_log.h"
+#include "supervisor/learn/learned_command.h"
 #include "supervisor/learn/learned_policy.h"
 #include "supervisor/learn/learn_session.h"
 #include "supervisor/learn/roots.h"
@@ -44,10 +45,12 @@ struct plan {
 	struct learn l;
 	const char *file; /* -o */
 	bool net, stdio;
-	char cell[PATH_MAX];          /* the policy of the learning cell */
-	char example[PATH_MAX];       /* a file of the project, for arguments */
-	struct policy_found found[2]; /* of the learning cell, and room for the next */
-	size_t now;                   /* which is that of the cell */
+	bool again;                     /* the command is that of the server's policy */
+	struct learned_command command; /* again */
+	char cell[PATH_MAX];            /* the policy of the learning cell */
+	char example[PATH_MAX];         /* a file of the project, for arguments */
+	struct policy_found found[2];   /* of the learning cell, and room for the next */
+	size_t now;                     /* which is that of the cell */
 	const char *rejected[LEARN_PROGRAMS_MAX]; /* programs that no cell may have */
 	size_t rejected_n;
 	struct tools_found tools;
@@ -309,6 +312,26 @@ write_draft(const struct plan *p, const char *path)
 	return r;
 }
 
+static void
+tell_next(const struct plan *p, const char *path, FILE *to)
+{
+	fprintf(to,
+	    "A draft is in %s: review it, then:\n\n"
+	    "    kennel policy check %s\n",
+	    path, path);
+	if (p->again && p->file == NULL)
+		fprintf(to,
+		    p->command.found.text ? "    mv %s %s\n"
+					  : "    kennel policy compile %s -o %s\n",
+		    path, p->command.found.file);
+	fprintf(to,
+	    "    kennel run %s\n\n"
+	    "What it asked for and did not get is in comments.  Lines for what is "
+	    "refused later:\n\n"
+	    "    kennel learn --from-log %s\n",
+	    p->d.name, p->d.name);
+}
+
 /* The draft is tried at once: the server starts under it, and lists its tools. */
 static int
 finish(struct plan *p, const char *path)
@@ -327,14 +350,7 @@ finish(struct plan *p, const char *path)
 		fprintf(to,
 		    "Under the draft, its tools are not known: %s.  Correct the draft.\n",
 		    p->tools.why);
-	fprintf(to,
-	    "A draft is in %s: review it, then:\n\n"
-	    "    kennel policy check %s\n"
-	    "    kennel run %s\n\n"
-	    "What it asked for and did not get is in comments.  Lines for what is "
-	    "refused later:\n\n"
-	    "    kennel learn --from-log %s\n",
-	    path, path, p->d.name, p->d.name);
+	tell_next(p, path, to);
 	return 0;
 }
 
@@ -409,6 +425,10 @@ begin(struct plan *p, int argc, char **argv, char path[PATH_MAX])
 	}
 	find_example(p);
 	status = draft_place(p->file, p->d.name, path);
+	/* beside the policy that is in use, and not taken for one */
+	if (status == 0 && p->again && p->file == NULL)
+		memcpy(path + strlen(path) - strlen(".kennel"), ".learned",
+		    sizeof(".learned"));
 	if (status == 0 && strcmp(path, "-") != 0 && access(path, F_OK) == 0) {
 		log_error("%s exists; remove it to draft again, or name another with -o "
 			  "FILE",
@@ -422,8 +442,13 @@ static int
 learn_command(struct plan *p, int argc, char **argv)
 {
 	char path[PATH_MAX];
-	int status = begin(p, argc, argv, path);
+	int status = 0;
 
+	if (p->again)
+		status = learned_command_read(&p->command, p->d.name, &p->d);
+	if (status == 0)
+		status = begin(p, p->again ? p->command.argc : argc,
+		    p->again ? p->command.argv : argv, path);
 	if (status != 0)
 		return status;
 	if (paths_run_dir() == NULL || fd_make_dirs(paths_run_dir()) < 0) {
@@ -444,6 +469,7 @@ learn_command(struct plan *p, int argc, char **argv)
 	buf_free(&p->tools.lines);
 	policy_found_free(&p->found[p->now]);
 	seen_free(&p->l.seen);
+	learned_command_free(&p->command);
 	return status;
 }
 
@@ -475,12 +501,13 @@ learn_main(int argc, char **argv)
 		p.d.name = argv[i];
 		n = 1;
 	}
-	if (p.d.name == NULL || i + 1 >= argc)
+	p.again = i >= argc;
+	if (p.d.name == NULL || i + 1 == argc)
 		return help_usage(&kennel_help, argv[0],
 		    "expected a name for the server, then -- and its command");
 	if (paths_config_dir() == NULL || paths_data_dir() == NULL) {
 		log_error("%s", paths_why());
 		return EXIT_CONFIG;
 	}
-	return learn_command(&p, argc - i - 1, argv + i + 1);
+	return learn_command(&p, p.again ? 0 : argc - i - 1, argv + i + 1);
 }

@@ -216,5 +216,40 @@ def named():
         check(os.path.exists(p.work + "/out/result"), "it wrote in the learning cell", r.stderr)
 
 
+@test("learn NAME: the command and variables of its policy; the policy stays, the draft is beside it, and no secret is given or drafted")
+def again():
+    p = Place()
+    os.makedirs(p.state + "/policies", mode=0o700)
+    text = "server l {\n run %s **\n%s env GREETING = \"hi\"\n secret API_TOKEN from env API_TOKEN\n read %s\n tool allow *\n}\n" % (
+        " ".join(p.command), " user nobody\n" if AS == "root" else "", p.code)
+    with open(p.file, "w") as f:
+        f.write(text)
+    draft = p.state + "/policies/l.learned"
+
+    def learn(*words):
+        r = run([KENNEL, "learn", *words], env={**p.env, "API_TOKEN": KEY}, timeout=50)
+        return r.returncode, r.stdout.decode(), r.stderr.decode()
+    status, out, err = learn("l", "--work", p.work)
+    equal(status, 0, out + err)
+    within("    mv %s %s\n" % (draft, p.file), out)
+    within("l gets no secret while it is learned: copy the `secret` lines of %s" % p.file, err)
+    equal(reads(p.file).decode(), text, "the policy in use")
+    learned_ = reads(draft).decode()
+    within('    env GREETING = "hi"\n', learned_)
+    check("API_TOKEN" not in learned_ and KEY not in out + err + learned_, learned_)
+    for line in ("write %s/out" % p.work, "exec allow /usr/bin/head -n <number> %s/a.txt" % p.work):
+        check(line in granted(draft), line, learned_)
+    within("one\ntwo", p.call("read_all", draft)["text"])
+    within("l.learned exists", learn("l", "--work", p.work)[2], "a draft is never replaced")
+    equal(learn("l", "--work", p.work, "-o", p.state + "/other.kennel")[0], 0)
+    equal(learn("m")[0], 78, "there is no policy")
+    with open(p.state + "/policies/u.kennel", "w") as f:
+        f.write("server u {\n remote https://mcp.example.com/mcp\n tool allow *\n}\n")
+    status, out, err = learn("u")
+    equal(status, 65, err)
+    within("it is a server at a URL", err)
+    equal(learn("l", "--")[0], 64)
+
+
 if __name__ == "__main__":
     main()
