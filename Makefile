@@ -834,11 +834,24 @@ KEEPER = \
 	leash/keeper/answer.o \
 	leash/keeper/change.o \
 	leash/keeper/confirm.o \
+	leash/keeper/fido/fido_wire.o \
+	leash/keeper/fido_child.o \
+	leash/keeper/key.o \
+	leash/keeper/key_list.o \
 	leash/keeper/main.o \
 	leash/keeper/peers.o \
 	leash/keeper/store.o \
 	leash/vault/locked_pages.o \
-	leash/vault/vault.o
+	leash/vault/vault.o \
+	shim/base/close_others.o
+
+# One signature of a security key, without the vault's key.
+FIDO = \
+	$(BASE) \
+	leash/keeper/fido/client_data.o \
+	leash/keeper/fido/fido_wire.o \
+	leash/keeper/fido/main.o \
+	leash/keeper/fido/signature.o
 
 # The verbs that a person gives values to.  No container: the keeper alone opens it.
 SECRET = \
@@ -861,7 +874,7 @@ SECRET = \
 	shim/base/detach.o \
 	shim/base/token_checksum.o
 
-PROGRAMS = $(BIN)/kennel $(LIBEXEC)/kennel-dial $(LIBEXEC)/kennel-egress $(LIBEXEC)/kennel-keeper $(LIBEXEC)/kennel-secret $(LIBEXEC)/kennel-ship $(LIBEXEC)/kennel-leash $(LIBEXEC)/kennel-shim \
+PROGRAMS = $(BIN)/kennel $(LIBEXEC)/kennel-dial $(LIBEXEC)/kennel-egress $(LIBEXEC)/kennel-fido $(LIBEXEC)/kennel-keeper $(LIBEXEC)/kennel-secret $(LIBEXEC)/kennel-ship $(LIBEXEC)/kennel-leash $(LIBEXEC)/kennel-shim \
 	   $(LIBEXEC)/kennel-recorder $(LIBEXEC)/kennel-remote $(LIBEXEC)/kennel-verify
 
 .DEFAULT_GOAL := all
@@ -915,6 +928,9 @@ $(LIBEXEC)/kennel-verify: $(call obj,$(VERIFY))
 	$(call link,$(LINKSTATIC),$(call PKG_STATIC,sqlite3 libsodium))
 $(LIBEXEC)/kennel-keeper: $(call obj,$(KEEPER))
 	$(call link,$(LINKSTATIC),$(call PKG_STATIC,libsodium))
+# Not static: libfido2 is linked with the host's libudev, which has no static form.
+$(LIBEXEC)/kennel-fido: $(call obj,$(FIDO))
+	$(call link,-pie,-Wl$(,)-Bstatic $(call PKG_LIBS,libsodium jansson) -Wl$(,)-Bdynamic $(call PKG_LIBS,libfido2 libcrypto))
 $(LIBEXEC)/kennel-secret: $(call obj,$(SECRET))
 	$(call link,$(LINKSTATIC),$(call PKG_STATIC,libassuan libsodium))
 $(LIBEXEC)/kennel-ship: $(call obj,$(SHIP))
@@ -936,7 +952,7 @@ LINKSAID = in statically linked applications requires at runtime\|: in function
 # ---- what is generated: the syscall allow-lists ----------------------------
 # Each program's own notes, from its own sources (shim/base/confine.h).
 
-CONFINED = leash egress dial kennel recorder verify ship keeper secret
+CONFINED = leash egress dial kennel recorder verify ship keeper secret fido
 SOURCES_leash	 = $(LEASH:.o=.c)
 SOURCES_egress	 = $(EGRESS:.o=.c)
 SOURCES_dial	 = $(DIAL:.o=.c)
@@ -946,10 +962,13 @@ SOURCES_verify	 = $(VERIFY:.o=.c)
 SOURCES_ship	 = $(SHIP:.o=.c)
 SOURCES_keeper	 = $(KEEPER:.o=.c)
 SOURCES_secret	 = $(SECRET:.o=.c)
+SOURCES_fido	 = $(FIDO:.o=.c)
 # What shared code could do, and these two never do once they serve.
 LESS_keeper	 = -socketpair -memfd_create -landlock_create_ruleset -landlock_add_rule \
 	   -landlock_restrict_self -seccomp -setrlimit
 # (the keeper is started before)
+LESS_fido	 = -socketpair -memfd_create -landlock_create_ruleset -landlock_add_rule \
+	   -landlock_restrict_self -seccomp -setrlimit -prctl -mkdir -mkdirat
 LESS_secret	 = -socketpair -memfd_create -landlock_create_ruleset -landlock_add_rule \
 	   -landlock_restrict_self -seccomp -setrlimit -chdir -clone -close_range -dup2 -dup3 \
 	   -execve -fork -pipe2 -setsid -vfork -wait4
@@ -1673,7 +1692,7 @@ check-links: $(PROGRAMS) $(call obj,$(LEASH) $(SHIM))
 	@OBJ="$(OBJ)" GEN="$B/gen" BIN="$(BIN)" LIBEXEC="$(LIBEXEC)" CC="$(CC)" \
 	    LINKHARD="$(LINKHARD)" LINKSTATIC="$(LINKSTATIC)" \
 	    KENNEL="$(sort $(KENNEL))" RECORDER="$(RECORDER)" \
-	    EGRESS="$(EGRESS)" DIAL="$(DIAL)" REMOTE="$(REMOTE)" VERIFY="$(VERIFY)" SHIP="$(SHIP)" SHIM="$(SHIM)" BASE_SMALL="$(BASE_SMALL)" \
+	    EGRESS="$(EGRESS)" DIAL="$(DIAL)" REMOTE="$(REMOTE)" VERIFY="$(VERIFY)" FIDO="$(FIDO)" SHIP="$(SHIP)" SHIM="$(SHIM)" BASE_SMALL="$(BASE_SMALL)" \
 	    LEASH="$(LEASH)" KEEPER="$(KEEPER)" SECRET="$(SECRET)" \
 	    KENNEL_LIBS="$(call PKG_STATIC,libseccomp jansson ncursesw sqlite3 libsodium libpcre2-8)" \
 	    sh tests/check/links.sh
@@ -1713,7 +1732,9 @@ FUZZ_vault = \
 	shim/base/cause.o \
 	shim/base/slurp.o
 FUZZ_plugin_reply	= leash/vault/plugin_reply.o $(FUZZ_condition)
-FUZZ_keeper	= $(filter-out leash/keeper/main.o leash/keeper/peers.o,$(KEEPER))
+FUZZ_keeper	= $(filter-out leash/keeper/fido_child.o leash/keeper/main.o leash/keeper/peers.o,$(KEEPER))
+FUZZ_fido	= leash/keeper/fido/client_data.o leash/keeper/fido/fido_wire.o \
+	leash/keeper/fido/signature.o shim/base/wire.o
 FUZZ_load	= policy/compile/source_list.o shim/base/buf.o $(POLICY_READ)
 FUZZ_condition = \
 	policy/sealed/accessors.o \
@@ -1847,6 +1868,7 @@ FUZZ = \
 	dns \
 	dump \
 	failed_start \
+	fido \
 	frame \
 	global_file \
 	hub \
@@ -1901,6 +1923,7 @@ $B/fuzz/$(1): $$(patsubst %.o,%.c,tests/fuzz/fuzz_$(1).o $$(FUZZ_$(1))) | $B/gen
 	    -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -o $$@ $$(filter %.c,$$^) $$(UNIT_LIBS)
 endef
 $(foreach f,$(FUZZ),$(eval $(call fuzz_rule,$f)))
+$(foreach d,fuzz replay valgrind,$B/$d/fido): UNIT_LIBS += $(call PKG_LIBS,libfido2)
 # Each for FUZZ_SECONDS, those of FUZZ_LONG twice as long, two at a time; a finding's
 # input stays in build/fuzz/found.
 FUZZ_SECONDS ?= 300

@@ -158,7 +158,8 @@ put_version(struct wire_out *out, const char *path, size_t i)
 {
 	struct vault_file_entry e = vault_file_entry(keeper.file, i);
 
-	if (path[0] != '\0' && strcmp(path, e.path) != 0)
+	if ((path[0] != '\0' && strcmp(path, e.path) != 0) ||
+	    strcmp(e.path, KEYS_PATH) == 0)
 		return false;
 	wire_put_str(out, e.path);
 	wire_put_u32(out, e.version);

@@ -21,8 +21,8 @@ change_now(void)
 	return t > 0 ? (uint64_t)t : 1;
 }
 
-static int
-save(void)
+int
+change_save(void)
 {
 	uint8_t *bytes = NULL;
 	size_t len = 0;
@@ -46,7 +46,7 @@ int
 change_settle(struct wire_out *out, int r, uint32_t what)
 {
 	if (r == 0)
-		r = save();
+		r = change_save();
 	if (r < 0)
 		return answer_error(out, r);
 	keeper_used();
@@ -58,7 +58,7 @@ int
 change_settle_alone(struct wire_out *out, int r, uint32_t what)
 {
 	if (r == 0)
-		r = save();
+		r = change_save();
 	return r < 0 ? answer_error(out, r) : answer_done(out, what);
 }
 
@@ -118,7 +118,7 @@ change_init(struct peer *peer, struct wire_in *in, struct wire_out *out)
 	if (r == 0)
 		r = vault_file_seal(keeper.file, &m);
 	if (r == 0)
-		r = save();
+		r = change_save();
 	if (r < 0) {
 		keeper_lock("unable to create the vault");
 		return answer_error(out, r);
@@ -242,7 +242,7 @@ change_phrase(struct peer *peer, struct wire_in *in, struct wire_out *out)
 	new.bytes = words;
 	r = vault_file_seal(keeper.file, &new);
 	if (r == 0)
-		r = save();
+		r = change_save();
 	if (r < 0)
 		return answer_error(out, r);
 	wire_put_u32(out, KEEPER_PHRASE_IS);
@@ -255,6 +255,13 @@ change_phrase(struct peer *peer, struct wire_in *in, struct wire_out *out)
 }
 
 /* ---- values ----------------------------------------------------------------------- */
+
+/* The keeper's own entry, which these requests do not reach. */
+static bool
+is_own(const char *path)
+{
+	return strcmp(path, KEYS_PATH) == 0;
+}
 
 int
 change_put(struct peer *peer, struct wire_in *in, struct wire_out *out)
@@ -269,8 +276,9 @@ change_put(struct peer *peer, struct wire_in *in, struct wire_out *out)
 		return -EBADMSG;
 	if (!keeper_is_open())
 		return answer_error(out, -ENOKEY);
-	r = vault_file_put(
-	    keeper.file, path, value.data, value.len, next == 1, change_now(), &version);
+	r = is_own(path) ? -EINVAL
+			 : vault_file_put(keeper.file, path, value.data, value.len,
+			       next == 1, change_now(), &version);
 	if (r == 0)
 		log_info("%s has version %u, by process %d (%s)", path, version,
 		    peer->pid, peer->who);
@@ -286,7 +294,8 @@ change_remove(struct peer *peer, struct wire_in *in, struct wire_out *out)
 		return -EBADMSG;
 	if (!keeper_is_open())
 		return answer_error(out, -ENOKEY);
-	return change_settle(out, vault_file_remove(keeper.file, path), 0);
+	return change_settle(
+	    out, is_own(path) ? -EINVAL : vault_file_remove(keeper.file, path), 0);
 }
 
 int
@@ -300,7 +309,9 @@ change_restore(struct peer *peer, struct wire_in *in, struct wire_out *out)
 		return -EBADMSG;
 	if (!keeper_is_open())
 		return answer_error(out, -ENOKEY);
-	r = vault_file_restore(keeper.file, path, version, change_now(), &made);
+	r = is_own(path)
+		? -EINVAL
+		: vault_file_restore(keeper.file, path, version, change_now(), &made);
 	return change_settle(out, r, made);
 }
 

@@ -1,12 +1,12 @@
 /*
- * The second factor of an approval (kennel-policy(5), `with passphrase`): a person
- * confirms the digest of what was shown with the vault's passphrase, and the side that
- * decides asks once whether that has happened.
+ * The second factor of an approval (kennel-policy(5), `with passphrase`, `with key`): a
+ * person confirms the digest of what was shown with the vault's passphrase or a security
+ * key (key.c), and the side that decides asks once whether that has happened.
  *
  *	kennel-secret confirm		keeper			kennel
  *	CONFIRM material, digest ----->	right: kept for 60 s
  *					  <---------------- CONFIRMED digest
- *					DONE 1, forgotten -->
+ *					DONE how, forgotten -->
  *
  * Process: kennel-keeper.  Three wrong passphrases in a row lock the vault, so that
  * trying them here is not easier than to unlock it.
@@ -26,6 +26,7 @@ static struct confirmations {
 	struct {
 		uint8_t digest[KEEPER_DIGEST_LEN];
 		uint64_t until; /* loop_now() */
+		uint32_t with;  /* enum keeper_factor */
 	} row[CONFIRMED_MAX];
 	unsigned int wrong; /* passphrases in a row */
 } confirmations;
@@ -66,33 +67,52 @@ refuse_wrong(struct peer *peer, int r, struct wire_out *out)
 	    out, REASON_WRONG, "wrong for the third time: the vault is locked now");
 }
 
+bool
+confirm_passphrase(struct peer *peer, struct span bytes, struct wire_out *out)
+{
+	struct vault_file_material m = {OPENER_PASSPHRASE, bytes.data, bytes.len};
+	int r = keeper_is_open() ? vault_file_matches(keeper.file, &m) : -ENOKEY;
+
+	if (r == 0)
+		confirmations.wrong = 0;
+	else if (r == -ENOKEY)
+		(void)answer_error(out, r);
+	else
+		(void)refuse_wrong(peer, r, out);
+	return r == 0;
+}
+
+static void
+remember(const struct peer *peer, const uint8_t digest[KEEPER_DIGEST_LEN],
+    enum keeper_factor with)
+{
+	uint64_t now = loop_now();
+	size_t i = place(now);
+
+	memcpy(confirmations.row[i].digest, digest, KEEPER_DIGEST_LEN);
+	confirmations.row[i].until = now + CONFIRMED_NS;
+	confirmations.row[i].with = with;
+	log_info("confirmed an approval for process %d (%s)", peer->pid, peer->who);
+	keeper_used();
+}
+
 int
 confirm_digest(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
-	struct vault_file_material m = {.kind = wire_get_u32(in)};
+	uint32_t kind = wire_get_u32(in);
 	struct span bytes = wire_get_bytes(in, KEEPER_MATERIAL_MAX);
 	struct span digest = wire_get_bytes(in, KEEPER_DIGEST_LEN);
-	uint64_t now = loop_now();
-	size_t i;
-	int r;
+	enum keeper_factor with =
+	    kind == KEEPER_ASSERTION ? CONFIRMED_KEY : CONFIRMED_PASSPHRASE;
 
 	/* A key file is there for every program of the user: it confirms nothing. */
 	if (wire_end(in) < 0 || digest.len != KEEPER_DIGEST_LEN ||
-	    m.kind != OPENER_PASSPHRASE)
+	    (kind != KEEPER_PASSPHRASE && kind != KEEPER_ASSERTION))
 		return -EBADMSG;
-	m.bytes = bytes.data;
-	m.len = bytes.len;
-	r = keeper_is_open() ? vault_file_matches(keeper.file, &m) : -ENOKEY;
-	if (r == -ENOKEY)
-		return answer_error(out, r);
-	if (r < 0)
-		return refuse_wrong(peer, r, out);
-	confirmations.wrong = 0;
-	i = place(now);
-	memcpy(confirmations.row[i].digest, digest.data, KEEPER_DIGEST_LEN);
-	confirmations.row[i].until = now + CONFIRMED_NS;
-	log_info("confirmed an approval for process %d (%s)", peer->pid, peer->who);
-	keeper_used();
+	if (with == CONFIRMED_KEY ? !key_confirms(peer, bytes, digest.data, out)
+				  : !confirm_passphrase(peer, bytes, out))
+		return out->error;
+	remember(peer, digest.data, with);
 	return answer_done(out, 0);
 }
 
@@ -101,18 +121,18 @@ confirm_ask(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
 	struct span digest = wire_get_bytes(in, KEEPER_DIGEST_LEN);
 	uint64_t now = loop_now();
-	uint32_t is = 0;
+	uint32_t with = CONFIRMED_NOT;
 
 	(void)peer;
 	if (wire_end(in) < 0 || digest.len != KEEPER_DIGEST_LEN)
 		return -EBADMSG;
-	for (size_t i = 0; is == 0 && i < CONFIRMED_MAX; i++) {
+	for (size_t i = 0; with == CONFIRMED_NOT && i < CONFIRMED_MAX; i++) {
 		if (confirmations.row[i].until <= now ||
 		    memcmp(confirmations.row[i].digest, digest.data, KEEPER_DIGEST_LEN) !=
 			0)
 			continue;
 		confirmations.row[i].until = 0;
-		is = 1;
+		with = confirmations.row[i].with;
 	}
-	return answer_done(out, is);
+	return answer_done(out, with);
 }

@@ -36,10 +36,13 @@
 #define KEEPER_DIGEST_LEN   32          /* bytes of the digest of an approval */
 #define KEEPER_PHRASE_LEN   54          /* of a recovery phrase, with its NUL */
 #define KEEPER_PACKET_MAX   (KEEPER_VALUE_MAX + (8u << 10))
-#define KEEPER_REFRESH_MAX  8192 /* bytes of a refresh token */
-#define KEEPER_ROWS         64   /* rows in one reply */
-#define KEEPER_WHO_MAX      64   /* bytes of the name a client gives itself */
-#define KEEPER_TEXT_MAX     200  /* bytes of a reason, for people */
+#define KEEPER_REFRESH_MAX  8192        /* bytes of a refresh token */
+#define KEEPER_ROWS         64          /* rows in one reply */
+#define KEEPER_KEYS_MAX     16          /* security keys */
+#define KEEPER_LABEL_MAX    64          /* bytes of what a person calls one */
+#define KEEPER_KEYS_BYTES   (20u << 10) /* of all of them in an answer */
+#define KEEPER_WHO_MAX      64          /* bytes of the name a client gives itself */
+#define KEEPER_TEXT_MAX     200         /* bytes of a reason, for people */
 
 #define KEEPER_IDLE_S     (15u * 60) /* locked after this time without use */
 #define KEEPER_IDLE_MAX_S (24u * 3600)
@@ -69,14 +72,23 @@ enum keeper_message {
 	KEEPER_RELEASE = 32,
 	KEEPER_VALUE = 33,
 	KEEPER_RELEASE_OLD = 34, /* a replaced value, for the scrubber */
-	KEEPER_CONFIRM = 36,     /* a passphrase for an approval; confirm.c */
+	KEEPER_CONFIRM = 36,     /* a passphrase or a key for an approval; confirm.c */
 	KEEPER_CONFIRMED = 38,
 	KEEPER_STORE = 40,      /* a refresh token, from a leash; store.c */
 	KEEPER_REVOKE_ONE = 42, /* for one policy or signer */
+	KEEPER_CHALLENGE = 44,  /* what a key is to sign; key.c */
+	KEEPER_CHALLENGE_IS = 45,
+	KEEPER_KEY_ADD = 46,
+	KEEPER_KEY_REMOVE = 48,
+	KEEPER_KEYS = 50,
+	KEEPER_KEYS_ARE = 51,
 };
 
 /* What unlocks the vault. */
 enum keeper_opener { KEEPER_PASSPHRASE = 1, KEEPER_KEY_FILE, KEEPER_RECOVERY };
+#define KEEPER_ASSERTION 4 /* opens nothing: what a security key signed */
+/* How an approval was confirmed; DONE of CONFIRMED. */
+enum keeper_factor { CONFIRMED_NOT = 0, CONFIRMED_PASSPHRASE, CONFIRMED_KEY };
 /* Who a grant is for: one policy, or all that one key signed. */
 enum keeper_grantee { KEEPER_TO_POLICY = 1, KEEPER_TO_SIGNER };
 
@@ -114,9 +126,13 @@ int keeper_reach_within(const char *run_dir, int vault, const char *who, int wai
 
 /* ---- confirmed.c ----------------------------------------------------------- */
 
-/* Has a person confirmed this approval in the last 60 s? Waits at most 2 s for the
- * keeper. 1: yes, and the next time no; 0: no; -errno: those of keeper_reach. */
+/* How has a person confirmed this approval in the last 60 s? Waits at most 2 s for the
+ * keeper. An enum keeper_factor, the next time CONFIRMED_NOT; -errno: those of
+ * keeper_reach. */
 int keeper_confirmed(const char *run_dir, const uint8_t digest[KEEPER_DIGEST_LEN]);
+/* How many security keys are registered? -ENOKEY: the vault is locked; -errno: those of
+ * keeper_reach, -ENOENT also where it is locked and no keeper runs. */
+int keeper_keys(const char *run_dir);
 
 /* ---- start_keeper.c: starts one if necessary (kennel-secret) ------------- */
 

@@ -7,7 +7,8 @@
  * Trusts: a connection of its own user with everything the user may do, as far as
  * that proves anything (docs/TRUST.md); a grant in the vault file to release a
  * value.  Must never: send a value to anything but a leash, or without a grant;
- * start a program, open a socket, or write outside the vault's directory.
+ * start a program (fido_child.c was started before), open a socket, or write outside
+ * the vault's directory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -102,6 +103,7 @@ keeper_lock(const char *why)
 	vault_file_free(keeper.file); /* wipes the key and the decrypted data */
 	keeper.file = NULL;
 	confirm_forget();
+	key_forget();
 	vault_wipe(keeper.in, KEEPER_PACKET_MAX);
 	vault_wipe(keeper.out, KEEPER_PACKET_MAX);
 	if (open)
@@ -236,6 +238,7 @@ main(void)
 		die("unable to forbid dumps");
 	(void)umask(077);
 	(void)signal(SIGPIPE, SIG_IGN); /* a valid signal: cannot fail */
+	fido_child_start();
 	make_ready();
 	confine();
 	confine_drop_start();

@@ -41,6 +41,10 @@ static const struct {
     {KEEPER_CONFIRM, confirm_digest},
     {KEEPER_CONFIRMED, confirm_ask},
     {KEEPER_STORE, store_refresh},
+    {KEEPER_CHALLENGE, key_challenge},
+    {KEEPER_KEY_ADD, key_add},
+    {KEEPER_KEY_REMOVE, key_remove},
+    {KEEPER_KEYS, key_list_answer},
 };
 
 void

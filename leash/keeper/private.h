@@ -76,6 +76,7 @@ typedef int answer_fn(struct peer *, struct wire_in *in, struct wire_out *out);
 
 answer_fn store_refresh;
 answer_fn confirm_digest, confirm_ask;
+answer_fn key_challenge, key_add, key_remove, key_list_answer;
 answer_fn answer_hello, answer_lock, answer_release, answer_release_old, answer_versions,
     answer_grants;
 answer_fn change_init, change_unlock, change_put, change_remove, change_restore,
@@ -97,12 +98,36 @@ bool answer_allowed(struct peer *, const struct vault_file_asker *, struct wire_
 /* The end of a change: r of it; writes it to the disk, then replies with what. */
 int change_settle(struct wire_out *, int r, uint32_t what);
 int change_settle_alone(struct wire_out *, int r, uint32_t what); /* by no person */
+int change_save(void); /* to the disk; else the vault is locked */
 uint64_t change_now(void);
 
 /* ---- confirm.c ---- */
 
 /* No confirmation remains. */
 void confirm_forget(void);
+/* Is this the vault's passphrase? Else the refusal is in the reply. */
+bool confirm_passphrase(struct peer *, struct span, struct wire_out *);
+
+/* ---- key.c ---- */
+
+/* The entry of the vault with the security keys; no client's path reaches it. */
+#define KEYS_PATH SECRET_PATH_KEYS
+/* No challenge remains. */
+void key_forget(void);
+/* Does this material (docs/PROTOCOL.keeper) confirm the approval? Else the refusal is in
+ * the reply, or its `error` is set. */
+bool key_confirms(struct peer *, struct span, const uint8_t digest[KEEPER_DIGEST_LEN],
+    struct wire_out *);
+
+/* ---- fido_child.c ---- */
+
+struct fido_question;
+struct fido_answer;
+/* Starts the child, before the keeper has a key and confines itself. Dies on failure. */
+void fido_child_start(void);
+/* Sets the question's number, and waits at most 5 s. The verdict is FIDO_FAILED, with
+ * why, if no process answered. */
+void fido_ask(struct fido_question *, struct fido_answer *ret);
 
 /* ---- answer.c ---- */
 

@@ -8,6 +8,9 @@
 
 #define VAULT_PATH_MAX 200 /* bytes of a path */
 
+/* The keeper's list of security keys: an entry of the vault, and no secret's path. */
+#define SECRET_PATH_KEYS "__sys/keys"
+
 /* Three or more names of [a-z][a-z0-9-]*, separated by '/'; or that of a refresh token. */
 bool secret_path_good(const char *);
 

@@ -55,8 +55,8 @@ vault_file_put(struct vault_file *c, const char *path, const void *value, size_t
 
 	if (!c->open)
 		return -ENOKEY;
-	if (!secret_path_good(path) || len < VAULT_VALUE_MIN || len > VAULT_VALUE_MAX ||
-	    memchr(value, '\0', len) != NULL)
+	if (!vault_file_path_good(path) || len < VAULT_VALUE_MIN ||
+	    len > VAULT_VALUE_MAX || memchr(value, '\0', len) != NULL)
 		return -EINVAL;
 	old = entry_current(c, path);
 	if ((old != NULL) != next)

@@ -75,6 +75,8 @@ struct vault_file {
 
 /* ---- vault_file.c -------------------------------------------------------- */
 
+/* A secret's path, or the keeper's own. */
+bool vault_file_path_good(const char *);
 int vault_file_make(struct vault *pages, struct vault_file **ret);
 /* Everything that the commitment covers.  The caller frees it. */
 int vault_file_front(const struct vault_file *, uint8_t **ret, size_t *ret_len);

@@ -69,6 +69,12 @@ entry_current(const struct vault_file *c, const char *path)
 	return &c->entry[after - 1];
 }
 
+bool
+vault_file_path_good(const char *path)
+{
+	return secret_path_good(path) || strcmp(path, SECRET_PATH_KEYS) == 0;
+}
+
 int
 grant_order(const struct vault_file_grant *a, const struct vault_file_grant *b)
 {
@@ -178,7 +184,7 @@ read_entry(struct file_reader *r, size_t i)
 	e->said.retired = wire_get_u64(&r->in);
 	get_raw(&r->in, e->nonce, sizeof(e->nonce));
 	get_raw(&r->in, e->tag, sizeof(e->tag));
-	if (r->in.error != 0 || !secret_path_good(path) || e->said.version == 0 ||
+	if (r->in.error != 0 || !vault_file_path_good(path) || e->said.version == 0 ||
 	    e->said.version == UINT32_MAX || e->said.len == 0 ||
 	    e->said.len > VAULT_VALUE_MAX || e->said.made > DATE_MAX ||
 	    e->said.retired > DATE_MAX)

@@ -25,7 +25,7 @@ uint32_t path_index_get(const struct path_index *, const char *path, size_t len)
 
 /*
  * The length of the next directory above the first len bytes of path, "/" excluded;
- * 0: there is none. Start with strlen(path) itself to include the path.
+ * 0 at the end. Start with strlen(path) itself to include the path.
  */
 size_t path_above(const char *path, size_t len);
 

@@ -140,8 +140,8 @@ struct question_reply {
 int question_answer(struct queue *, uint32_t number,
     const uint8_t digest[QUESTION_DIGEST_LEN], const struct question_reply *);
 
-/* Asks whether a person has given the factor for this digest: 1, 0 or -errno. Without this
- * function nobody has. */
+/* Asks which factor a person has given for this digest: an enum question_factor, or -errno.
+ * Without this function nobody has given any. */
 typedef int queue_factor_fn(void *arg, const uint8_t digest[QUESTION_DIGEST_LEN]);
 void queue_on_factor(struct queue *, queue_factor_fn *, void *arg);
 

@@ -278,11 +278,9 @@ ask_factor(struct queue *q, const struct question *at, enum question_answer answ
 	if (at->text.factor == QUESTION_NO_FACTOR ||
 	    (answer != ANSWER_ONCE && answer != ANSWER_SESSION))
 		return 0;
-	/* the keeper knows one factor */
-	r = q->factor == NULL || at->text.factor != QUESTION_PASSPHRASE
-		? 0
-		: q->factor(q->factor_arg, at->text.digest);
-	return r == 1 ? 0 : r == -ETIMEDOUT ? -EAGAIN : -ENOKEY;
+	r = q->factor == NULL ? QUESTION_NO_FACTOR
+			      : q->factor(q->factor_arg, at->text.digest);
+	return r == (int)at->text.factor ? 0 : r == -ETIMEDOUT ? -EAGAIN : -ENOKEY;
 }
 
 int

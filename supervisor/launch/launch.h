@@ -189,6 +189,9 @@ void opened_last_records(struct opened *);
  * open. Without the queue, every request that needs approval is refused. */
 void open_person_sockets(struct opened *);
 void close_person_sockets(struct opened *);
+/* Is a security key registered? Also true while the vault is locked, which does not tell:
+ * what needs a key is refused then until there is one. */
+bool person_may_have_key(void);
 
 /* ---- start_approval.c: secrets whose use needs approval ------------------ */
 
@@ -200,7 +203,7 @@ struct asked_approve {
 /* Reads the approval rules for the server's secrets from the project's manifest and
  * the personal index. Returns 0 (*ret_any: they or the policy require an approval),
  * or -errno and why: an unreadable file might have required one; -EPERM: something needs
- * a key, which this kennel cannot ask for. */
+ * a key, and none is registered. */
 int asked_approves(
     const struct policy_found *, struct asked_approve *ret, bool *ret_any, char *why);
 /* Does each call of the server get its own process, because the policy says so, or

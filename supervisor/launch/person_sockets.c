@@ -1,15 +1,19 @@
 /*
  * The sockets of a session for its user: approvals, and its status.
  */
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "policy/sealed/policy.h"
 #include "leash/keeper/keeper.h"
 #include "shim/base/log.h"
 #include "shim/base/loop.h"
 #include "supervisor/approve/approve.h"
+#include "supervisor/base/paths.h"
 #include "supervisor/launch/launch.h"
 #include "supervisor/mcp/mcp.h"
 #include "supervisor/status/status.h"
@@ -42,12 +46,31 @@ put_status(void *arg, struct status *s)
 	s->refused = counts.refused;
 }
 
+_Static_assert((int)CONFIRMED_PASSPHRASE == (int)QUESTION_PASSPHRASE &&
+		   (int)CONFIRMED_KEY == (int)QUESTION_KEY,
+    "factors");
+
 static int
 keeper_has_factor(void *arg, const uint8_t digest[QUESTION_DIGEST_LEN])
 {
 	const struct opened *o = arg;
 
 	return keeper_confirmed(o->place.run_dir, digest);
+}
+
+bool
+person_may_have_key(void)
+{
+	const char *vault = paths_vault_dir(), *run = paths_run_dir();
+	char path[PATH_MAX];
+	int n = run != NULL ? keeper_keys(run) : -ENOENT;
+
+	if (n >= 0)
+		return n > 0;
+	(void)snprintf(
+	    path, sizeof(path), "%s/secrets.vault", vault != NULL ? vault : "");
+	/* syscalls: access faccessat */
+	return access(path, F_OK) == 0;
 }
 
 static void

@@ -17,7 +17,7 @@ judge() {
 	function say(why) { print file ":" line ": " what ": " why }
 	# ---- which way: folder of the file -> what it may reach
 	function direction() {
-		if (what ~ /^(leash|egress|dial|kennel|recorder|verify|ship|keeper|secret)_syscalls\.h$/)
+		if (what ~ /^(leash|egress|dial|kennel|recorder|verify|ship|keeper|secret|fido)_syscalls\.h$/)
 			return 1
 		if (what == "default_filters.h") return file == "policy/sealed/filters/default_filters.c"
 		if (file ~ /^shim\/base\//) return what ~ /^shim\/base\//
@@ -34,6 +34,9 @@ judge() {
 		if (what ~ /^seccomp\.h$/) return file == "policy/compile/seccomp.c"
 		# HTTP of remote servers, in their cells
 		if (what == "curl/curl.h") return file == "leash/remote/http.c"
+		# signatures of security keys, in kennel-fido alone
+		if (what ~ /^(fido|fido\/[a-z0-9]+|openssl\/crypto)\.h$/)
+			return file == "leash/keeper/fido/signature.c" || file == "leash/keeper/fido/main.c"
 		# dialogs of a person, in kennel-secret alone
 		if (what == "assuan.h") return file == "leash/secret/pinentry.c"
 		if (what ~ /^cap-ng\.h$/) return file == "leash/cell/caps.c"
@@ -44,14 +47,15 @@ judge() {
 		# What people wrote; messages are never parsed into a tree.
 		if (what ~ /^jansson\.h$/)
 			return file == "supervisor/draft/npm_package.c" || file == "supervisor/draft/npm_lock.c" ||
-			    file == "supervisor/registry/global_file.c"
+			    file == "supervisor/registry/global_file.c" ||
+			    file == "leash/keeper/fido/client_data.c" || file == "leash/keeper/fido/main.c"
 		if (what == "pcre2.h") return file == "supervisor/schema/pattern.c"
 		if (what ~ /^n?curses\.h$|^term\.h$/) return file == "supervisor/screen/screen.c"
 		if (what ~ /^sqlite3\.h$/)
 			return file ~ /^supervisor\/audit\// || file == "supervisor/registry/database.c" ||
 			    file == "supervisor/serve/tools/search.c" # an index in memory, never a file
 		if (what ~ /^sodium\.h$/)
-			return file ~ /^leash\/vault(_file)?\// || file == "leash/remote/login.c" || file == "policy/compile/write_sealed.c" ||
+			return file ~ /^leash\/(vault(_file)?|keeper\/fido)\// || file == "leash/keeper/key.c" || file == "leash/remote/login.c" || file == "policy/compile/write_sealed.c" ||
 			    file == "policy/sealed/load.c" ||
 			    file == "policy/cli/verb_sign.c" || file == "policy/sealed/signature_check.c" || file == "supervisor/audit/log/merkle.c" ||
 			    file == "supervisor/audit/log/sign_key.c" ||
@@ -127,6 +131,8 @@ plant shim/main.c '#include "policy/sealed/policy.h"'
 plant shim/main.c ' # include "../policy/sealed/policy.h"'
 plant leash/main.c '#include <sodium.h>'
 plant leash/main.c '#include <jansson.h>'
+plant leash/keeper/key.c '#include <jansson.h>'
+plant leash/keeper/key.c '#include <fido.h>'
 plant policy/sealed/match.c '#include <seccomp.h>'
 plant leash/cell/cell.c '#include <netlink/netlink.h>'
 plant supervisor/main.c '#include <sqlite3.h>'

@@ -9,7 +9,7 @@
 #	calls	may a confined leash start a program?
 #
 # From the Makefile: OBJ GEN BIN LIBEXEC CC LINKHARD LINKSTATIC KENNEL RECORDER
-# VERIFY SHIP SHIM EGRESS DIAL REMOTE BASE_SMALL LEASH KEEPER SECRET and KENNEL_LIBS.
+# VERIFY SHIP SHIM EGRESS DIAL FIDO REMOTE BASE_SMALL LEASH KEEPER SECRET and KENNEL_LIBS.
 set -eu
 work=build/check/links
 failed=0
@@ -24,7 +24,9 @@ kennel_may='^(supervisor/main|supervisor/(base|launch|cli|catalog|draft|import|i
 recorder_may='^(supervisor/audit/(log|recorder)/[a-z0-9_]+|leash/audit/(writer|event)|shim/base/[a-z0-9_]+)\.o$'
 verify_may='^(supervisor/audit/(log|verify)/[a-z0-9_]+|leash/audit/(writer|event)|shim/(base|help)/[a-z0-9_]+)\.o$'
 ship_may='^(supervisor/audit/(audit_help|(log|query|report|ship)/[a-z0-9_]+)|leash/audit/(writer|event)|shim/(base|help)/[a-z0-9_]+)\.o$'
-keeper_may='^(leash/keeper/(main|peers|answer|change|confirm|store)|leash/vault/(secret_path|vault|locked_pages)|leash/vault_file/(edit|key|recovery_phrase|save|vault_file)|shim/base/[a-z0-9_]+)\.o$'
+keeper_may='^(leash/keeper/(main|peers|answer|change|confirm|store|key|key_list|fido_child|fido/fido_wire)|leash/vault/(secret_path|vault|locked_pages)|leash/vault_file/(edit|key|recovery_phrase|save|vault_file)|shim/base/[a-z0-9_]+)\.o$'
+# What a browser sent is read beside the keeper, not in it.
+fido_may='^(leash/keeper/fido/[a-z_]+|shim/base/[a-z0-9_]+)\.o$'
 secret_may='^(leash/secret/(main|verbs|list|input|request|start_keeper|dialogs|pinentry)|leash/keeper/connect|leash/vault/(secret_path|vault|locked_pages|fingerprint)|policy/(sealed/[a-z0-9_/]+|manifests/token_format)|shim/base/[a-z0-9_]+)\.o$'
 # The server's bytes and the host's resolver are in programs of their own.
 remote_may='^(leash/(remote|scrub)/[a-z_]+|leash/vault/(copied_value|locked_pages|vault)|shim/base/[a-z0-9_]+)\.o$'
@@ -144,6 +146,11 @@ ask "kennel-recorder is made of its rooms" "$(judge_list "$RECORDER" "$recorder_
 ask "kennel-verify is made of its rooms" "$(judge_list "$VERIFY" "$verify_may")"
 ask "kennel-ship is made of its rooms" "$(judge_list "$SHIP" "$ship_may")"
 ask "kennel-keeper is made of its rooms" "$(judge_list "$KEEPER" "$keeper_may")"
+caught "kennel-keeper that could read JSON" \
+    "$(judge_list "$KEEPER leash/keeper/fido/client_data.o" "$keeper_may")"
+ask "kennel-fido is made of its rooms" "$(judge_list "$FIDO" "$fido_may")"
+caught "kennel-fido that could open a vault" \
+    "$(judge_list "$FIDO leash/vault_file/key.o" "$fido_may")"
 ask "kennel-remote is made of its rooms" "$(judge_list "$REMOTE" "$remote_may")"
 caught "kennel-remote that could resolve secrets" \
     "$(judge_list "$REMOTE leash/vault/read_value.o" "$remote_may")"
@@ -235,7 +242,7 @@ ask "a confined leash starts nothing" "$(starters "$GEN/leash_syscalls.h")"
 ask "a confined kennel-ship starts nothing" "$(starters "$GEN/ship_syscalls.h")"
 ask "a confined kennel-ship opens no socket" \
     "$(grep -owE 'SYS_(socket|connect|bind|socketpair)' "$GEN/ship_syscalls.h" || :)"
-for p in keeper secret; do
+for p in keeper secret fido; do
 	ask "a confined kennel-$p starts nothing" "$(starters "$GEN/${p}_syscalls.h")"
 	ask "a confined kennel-$p opens no socket" \
 	    "$(grep -owE 'SYS_(socket|connect|bind|socketpair)' "$GEN/${p}_syscalls.h" || :)"

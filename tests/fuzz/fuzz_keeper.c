@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "leash/keeper/fido/fido.h"
 #include "leash/keeper/private.h"
 #include "leash/vault_file/private.h"
 #include "shim/base/array.h"
@@ -23,7 +24,21 @@ static int said = -1; /* the fuzzer's own standard error */
 static answer_fn *const request[] = {answer_hello, answer_lock, answer_release,
     answer_versions, answer_grants, change_init, change_unlock, change_put, change_remove,
     change_restore, change_reseal, change_phrase, change_grant, change_revoke,
-    answer_release_old, confirm_digest, confirm_ask, change_revoke_one};
+    answer_release_old, confirm_digest, confirm_ask, change_revoke_one, key_challenge,
+    key_add, key_remove, key_list_answer, store_refresh};
+
+/* What kennel-fido would say: another target asks it. */
+void
+fido_ask(struct fido_question *q, struct fido_answer *ret)
+{
+	size_t n = q->client_data.len;
+
+	*ret = (struct fido_answer){.verdict = n % 3 == 0 ? FIDO_RIGHT : FIDO_WRONG,
+	    .counter = (uint32_t)n,
+	    .id_len = n % FIDO_ID_MAX + 1,
+	    .public_len = FIDO_PUBLIC_MAX,
+	    .algorithm = FIDO_ES256};
+}
 
 /* What main.c does; without a loop. */
 bool

@@ -36,6 +36,7 @@ for what in "$@"; do
 		library libnl-3-dev libnl-3.0
 		library libnl-route-3-dev libnl-route-3.0
 		library libcurl4-openssl-dev libcurl
+		library libfido2-dev libfido2
 		library libjansson-dev jansson
 		library libpcre2-dev libpcre2-8
 		library libncurses-dev ncursesw

@@ -19,6 +19,7 @@
 static uint64_t now = 1000 * S;
 static int matches;  /* of the next passphrase */
 static int locked_n; /* times that it was locked */
+static int refused;  /* the reason of the last refusal, or an error */
 static uint32_t done;
 
 struct keeper keeper;
@@ -63,14 +64,16 @@ answer_refuse(struct wire_out *out, enum keeper_reason reason, const char *text)
 {
 	(void)out;
 	assert_non_null(text);
-	return (int)reason;
+	refused = (int)reason;
+	return 0;
 }
 
 int
 answer_error(struct wire_out *out, int error)
 {
 	(void)out;
-	return error;
+	refused = error;
+	return 0;
 }
 
 int
@@ -81,10 +84,23 @@ answer_done(struct wire_out *out, uint32_t what)
 	return 0;
 }
 
+/* A key's signature is right if the challenge in it is "right". */
+bool
+key_confirms(struct peer *peer, struct span material,
+    const uint8_t digest[KEEPER_DIGEST_LEN], struct wire_out *out)
+{
+	(void)peer;
+	(void)digest;
+	if (material.len == 5 && memcmp(material.data, "right", 5) == 0)
+		return true;
+	(void)answer_refuse(out, REASON_WRONG, "wrong");
+	return false;
+}
+
 /* ---- the requests ------------------------------------------------------------------- */
 
 static int
-confirm(uint8_t digest, int right)
+confirm_with(uint32_t kind, const char *material, uint8_t digest)
 {
 	uint8_t memory[256], d[KEEPER_DIGEST_LEN] = {digest};
 	struct peer peer = {.who = "test"};
@@ -92,15 +108,22 @@ confirm(uint8_t digest, int right)
 	struct wire_in in;
 
 	wire_out_init(&out, memory, sizeof(memory));
-	wire_put_u32(&out, KEEPER_PASSPHRASE);
-	wire_put_bytes(&out, "pass", 4);
+	wire_put_u32(&out, kind);
+	wire_put_bytes(&out, material, strlen(material));
 	wire_put_bytes(&out, d, sizeof(d));
 	wire_in_init(&in, memory, out.len);
-	matches = right;
-	return confirm_digest(&peer, &in, NULL);
+	refused = 0;
+	return confirm_digest(&peer, &in, &out) < 0 ? -EBADMSG : refused;
 }
 
-static bool
+static int
+confirm(uint8_t digest, int right)
+{
+	matches = right;
+	return confirm_with(KEEPER_PASSPHRASE, "pass", digest);
+}
+
+static int
 confirmed(uint8_t digest)
 {
 	uint8_t memory[256], d[KEEPER_DIGEST_LEN] = {digest};
@@ -112,7 +135,23 @@ confirmed(uint8_t digest)
 	wire_put_bytes(&out, d, sizeof(d));
 	wire_in_init(&in, memory, out.len);
 	assert_int_equal(confirm_ask(&peer, &in, NULL), 0);
-	return done == 1;
+	return (int)done;
+}
+
+/* The side that decides hears with what, since `with key` takes no passphrase. */
+static void
+with_key(void **state)
+{
+	(void)state;
+	assert_int_equal(confirm_with(KEEPER_ASSERTION, "right", 9), 0);
+	assert_int_equal(confirmed(9), CONFIRMED_KEY);
+	assert_int_equal(confirmed(9), CONFIRMED_NOT);
+	assert_int_equal(confirm_with(KEEPER_ASSERTION, "wrong", 9), REASON_WRONG);
+	assert_int_equal(confirmed(9), CONFIRMED_NOT);
+	assert_int_equal(confirm(9, 0), 0);
+	assert_int_equal(confirmed(9), CONFIRMED_PASSPHRASE);
+	assert_int_equal(confirm_with(KEEPER_KEY_FILE, "right", 9), -EBADMSG);
+	assert_int_equal(confirm_with(KEEPER_RECOVERY, "right", 9), -EBADMSG);
 }
 
 static void
@@ -176,6 +215,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(one_use),
 	    cmocka_unit_test(expires),
+	    cmocka_unit_test(with_key),
 	    cmocka_unit_test(wrong),
 	    cmocka_unit_test(bounded),
 	};
