@@ -581,6 +581,7 @@ KENNEL = \
 	supervisor/cli/server.o \
 	supervisor/cli/top.o \
 	supervisor/cli/user_report.o \
+	supervisor/console/verb_console.o \
 	supervisor/doctor/doctor.o \
 	supervisor/doctor/doctor_audit.o \
 	supervisor/doctor/doctor_network.o \
@@ -874,7 +875,27 @@ SECRET = \
 	shim/base/detach.o \
 	shim/base/token_checksum.o
 
-PROGRAMS = $(BIN)/kennel $(LIBEXEC)/kennel-dial $(LIBEXEC)/kennel-egress $(LIBEXEC)/kennel-fido $(LIBEXEC)/kennel-keeper $(LIBEXEC)/kennel-secret $(LIBEXEC)/kennel-ship $(LIBEXEC)/kennel-leash $(LIBEXEC)/kennel-shim \
+# The page for people.  It speaks HTTP to a browser, and has nothing of a leash.
+CONSOLE = \
+	$(PATHS) $(BASE) \
+	shim/host/install_path.o \
+	supervisor/base/paths.o \
+	supervisor/base/person_socket.o \
+	supervisor/base/terminal.o \
+	supervisor/console/browser.o \
+	supervisor/console/http.o \
+	supervisor/console/link_socket.o \
+	supervisor/console/listen.o \
+	supervisor/console/logins.o \
+	supervisor/console/main.o \
+	supervisor/console/pages.o \
+	supervisor/console/request_check.o \
+	supervisor/console/routes.o \
+	supervisor/json/json_access.o \
+	supervisor/json/json_canonical.o \
+	supervisor/json/json_scan.o
+
+PROGRAMS = $(BIN)/kennel $(LIBEXEC)/kennel-console $(LIBEXEC)/kennel-dial $(LIBEXEC)/kennel-egress $(LIBEXEC)/kennel-fido $(LIBEXEC)/kennel-keeper $(LIBEXEC)/kennel-secret $(LIBEXEC)/kennel-ship $(LIBEXEC)/kennel-leash $(LIBEXEC)/kennel-shim \
 	   $(LIBEXEC)/kennel-recorder $(LIBEXEC)/kennel-remote $(LIBEXEC)/kennel-verify
 
 .DEFAULT_GOAL := all
@@ -892,6 +913,8 @@ $(OBJ)/%.o: %.c | $B/gen/stamp
 
 # Compiled in as it is.
 $(OBJ)/policy/manifests/catalog.o $B/san/policy/manifests/catalog.o: policy/manifests/catalog.kennel
+
+$(OBJ)/supervisor/console/pages.o $B/san/supervisor/console/pages.o: $(wildcard supervisor/console/pages/*)
 
 # libnl keeps its headers in a folder of its own.
 $(OBJ)/leash/cell/net.o $B/san/leash/cell/net.o: \
@@ -922,6 +945,9 @@ $(LIBEXEC)/kennel-dial: $(call obj,$(DIAL))
 # In a cell, which shows it the shared libraries of the host like those of any server.
 $(LIBEXEC)/kennel-remote: $(call obj,$(REMOTE))
 	$(call link,-pie,-Wl$(,)-Bstatic $(call PKG_LIBS,libsodium) -Wl$(,)-Bdynamic $(call PKG_LIBS,libcurl))
+# libmicrohttpd has no static form without the TLS that it does not use here.
+$(LIBEXEC)/kennel-console: $(call obj,$(CONSOLE))
+	$(call link,-pie,$(call PKG_LIBS,libmicrohttpd))
 $(LIBEXEC)/kennel-recorder: $(call obj,$(RECORDER))
 	$(call link,$(LINKSTATIC),$(call PKG_STATIC,sqlite3 libsodium))
 $(LIBEXEC)/kennel-verify: $(call obj,$(VERIFY))
@@ -952,11 +978,12 @@ LINKSAID = in statically linked applications requires at runtime\|: in function
 # ---- what is generated: the syscall allow-lists ----------------------------
 # Each program's own notes, from its own sources (shim/base/confine.h).
 
-CONFINED = leash egress dial kennel recorder verify ship keeper secret fido
+CONFINED = leash egress dial kennel console recorder verify ship keeper secret fido
 SOURCES_leash	 = $(LEASH:.o=.c)
 SOURCES_egress	 = $(EGRESS:.o=.c)
 SOURCES_dial	 = $(DIAL:.o=.c)
 SOURCES_kennel	 = $(KENNEL:.o=.c)
+SOURCES_console	 = $(CONSOLE:.o=.c)
 SOURCES_recorder = $(RECORDER:.o=.c)
 SOURCES_verify	 = $(VERIFY:.o=.c)
 SOURCES_ship	 = $(SHIP:.o=.c)
@@ -972,6 +999,10 @@ LESS_fido	 = -socketpair -memfd_create -landlock_create_ruleset -landlock_add_ru
 LESS_secret	 = -socketpair -memfd_create -landlock_create_ruleset -landlock_add_rule \
 	   -landlock_restrict_self -seccomp -setrlimit -chdir -clone -close_range -dup2 -dup3 \
 	   -execve -fork -pipe2 -setsid -vfork -wait4
+# It has its sockets, and what it starts is started by its launcher.
+LESS_console	 = -socketpair -memfd_create -landlock_create_ruleset -landlock_add_rule \
+	   -landlock_restrict_self -seccomp -prctl -setrlimit -prlimit64 -fstatfs -getcwd -lstat \
+	   -openat2 -readlink -readlinkat -unlink -unlinkat
 # It starts nothing, and has its socket: the rest is for other programs of its files.
 LESS_ship	 = -socketpair -execve -clone -clone3 -fork -vfork -wait4 -pipe2 -dup2 -dup3 -mkdir -mkdirat
 # It has its sockets handed over, and opens nothing.
@@ -1097,6 +1128,11 @@ UNIT_learn = \
 	supervisor/learn/seen.o \
 	tests/fuzz/fuzz_learn.o
 UNIT_backoff	= $(BASE_SMALL) supervisor/base/backoff.o
+UNIT_console = \
+	$(BASE_SMALL) \
+	shim/base/hex.o \
+	supervisor/console/logins.o \
+	supervisor/console/request_check.o
 UNIT_item_index	= supervisor/serve/item_index.o
 UNIT_install = \
 	$(MERKLE) $(BASE) \
@@ -1450,6 +1486,7 @@ UNITS = \
 	condition \
 	config_file \
 	confirm \
+	console \
 	default_filter \
 	diff \
 	dump \
@@ -1692,7 +1729,7 @@ check-links: $(PROGRAMS) $(call obj,$(LEASH) $(SHIM))
 	@OBJ="$(OBJ)" GEN="$B/gen" BIN="$(BIN)" LIBEXEC="$(LIBEXEC)" CC="$(CC)" \
 	    LINKHARD="$(LINKHARD)" LINKSTATIC="$(LINKSTATIC)" \
 	    KENNEL="$(sort $(KENNEL))" RECORDER="$(RECORDER)" \
-	    EGRESS="$(EGRESS)" DIAL="$(DIAL)" REMOTE="$(REMOTE)" VERIFY="$(VERIFY)" FIDO="$(FIDO)" SHIP="$(SHIP)" SHIM="$(SHIM)" BASE_SMALL="$(BASE_SMALL)" \
+	    CONSOLE="$(CONSOLE)" EGRESS="$(EGRESS)" DIAL="$(DIAL)" REMOTE="$(REMOTE)" VERIFY="$(VERIFY)" FIDO="$(FIDO)" SHIP="$(SHIP)" SHIM="$(SHIM)" BASE_SMALL="$(BASE_SMALL)" \
 	    LEASH="$(LEASH)" KEEPER="$(KEEPER)" SECRET="$(SECRET)" \
 	    KENNEL_LIBS="$(call PKG_STATIC,libseccomp jansson ncursesw sqlite3 libsodium libpcre2-8)" \
 	    sh tests/check/links.sh

@@ -41,8 +41,9 @@ static const struct verb {
     {"audit", audit_main, 2}, {"approve", approve_main, 2}, {"secret", secret_main, 2},
     {"init", init_main, 1}, {"install", install_main, 1}, {"try", try_main, 1},
     {"import", import_main, 1}, {"learn", learn_main, 1}, {"list", servers_list_main, 1},
-    {"ps", ps_main, 1}, {"top", top_main, 1}, {"doctor", doctor_main, 1, true},
-    {"help", help_main, 1, true}, {"version", version_main, 1, true},
+    {"ps", ps_main, 1}, {"top", top_main, 1}, {"console", console_main, 1},
+    {"doctor", doctor_main, 1, true}, {"help", help_main, 1, true},
+    {"version", version_main, 1, true},
     {"complete", complete_main, 1, true}, /* for shells, and in no list */
 };
 

@@ -53,6 +53,8 @@ int server_check_main(int argc, char **argv);
 int ps_main(int argc, char **argv);
 /* kennel top: the same of all servers, live; once without a terminal. */
 int top_main(int argc, char **argv);
+/* supervisor/console */
+int console_main(int argc, char **argv);
 int approve_main(int argc, char **argv);
 /* approve_value.c: the person types the value of this path at the terminal; then every
  * session has been informed. Returns an exit status, after reporting an error. */

@@ -41,6 +41,7 @@ static const struct help_option options[] = {
     {"--key-file", "FILE", "open the vault with this key file"},
     {"--stdin", NULL, "read the passphrase of the vault from standard input"},
     {"-o", "OUT", "write the draft to this file; `-` is standard output"},
+    {"--no-open", NULL, "do not open a browser"},
     {"--json", NULL, "print JSON for programs"},
 };
 
@@ -190,6 +191,16 @@ static const struct help_verb verbs[] = {
 		"select, r restarts the selected server of `kennel serve`. Without a "
 		"terminal,\n"
 		"the table is printed once."},
+    {"console", "Look", "[--no-open]", "serve a page for a browser on this machine",
+	"--no-open", "kennel console", "",
+	.more =
+	    "Prints a link that opens once, within 60 s, and opens it in a browser if "
+	    "there\n"
+	    "is a display. The console listens on loopback addresses only; Ctrl-C ends "
+	    "it.\n"
+	    "While one runs, a second `kennel console` prints another link. A terminal "
+	    "is\n"
+	    "needed: the status is 64 without one."},
     {"doctor", "Look", "[--json]", "print what this machine can enforce, and the fixes",
 	"--json", "kennel doctor", "",
 	.more = "Each missing feature is printed with its fix. The exit status is 1 if "

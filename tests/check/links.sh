@@ -9,7 +9,7 @@
 #	calls	may a confined leash start a program?
 #
 # From the Makefile: OBJ GEN BIN LIBEXEC CC LINKHARD LINKSTATIC KENNEL RECORDER
-# VERIFY SHIP SHIM EGRESS DIAL FIDO REMOTE BASE_SMALL LEASH KEEPER SECRET and KENNEL_LIBS.
+# VERIFY SHIP SHIM CONSOLE EGRESS DIAL FIDO REMOTE BASE_SMALL LEASH KEEPER SECRET and KENNEL_LIBS.
 set -eu
 work=build/check/links
 failed=0
@@ -20,7 +20,9 @@ say() {
 
 # ---- lists -----------------------------------------------------------------
 # What each program's objects may be: an extended regular expression.
-kennel_may='^(supervisor/main|supervisor/(base|launch|cli|catalog|draft|import|install|learn|doctor|pin|help|mcp|mcp/line|json|hub|schema|answer|approve|registry|secrets|servers|accept|serve|serve/launcher|serve/tools|screen|status|top)/[a-z0-9_]+|supervisor/audit/(connect|audit_help|write_test|(log|query|report|ship|verify)/[a-z0-9_]+)|leash/audit/(writer|event)|leash/keeper/(confirmed|connect)|policy/[a-z0-9_/]+|shim/(base|help|host)/[a-z0-9_]+)\.o$'
+kennel_may='^(supervisor/main|supervisor/(base|launch|cli|catalog|draft|import|install|learn|doctor|pin|help|mcp|mcp/line|json|hub|schema|answer|approve|registry|secrets|servers|accept|serve|serve/launcher|serve/tools|screen|status|top)/[a-z0-9_]+|supervisor/console/verb_console|supervisor/audit/(connect|audit_help|write_test|(log|query|report|ship|verify)/[a-z0-9_]+)|leash/audit/(writer|event)|leash/keeper/(confirmed|connect)|policy/[a-z0-9_/]+|shim/(base|help|host)/[a-z0-9_]+)\.o$'
+# A page for a browser: nothing of a leash, not even the writer of the log.
+console_may='^(supervisor/(base|json)/[a-z0-9_]+|supervisor/console/(browser|http|link_socket|listen|logins|main|pages|request_check|routes)|shim/(base|host)/[a-z0-9_]+)\.o$'
 recorder_may='^(supervisor/audit/(log|recorder)/[a-z0-9_]+|leash/audit/(writer|event)|shim/base/[a-z0-9_]+)\.o$'
 verify_may='^(supervisor/audit/(log|verify)/[a-z0-9_]+|leash/audit/(writer|event)|shim/(base|help)/[a-z0-9_]+)\.o$'
 ship_may='^(supervisor/audit/(audit_help|(log|query|report|ship)/[a-z0-9_]+)|leash/audit/(writer|event)|shim/(base|help)/[a-z0-9_]+)\.o$'
@@ -145,6 +147,10 @@ ask "kennel is made of its rooms" "$(judge_list "$KENNEL" "$kennel_may")"
 ask "kennel-recorder is made of its rooms" "$(judge_list "$RECORDER" "$recorder_may")"
 ask "kennel-verify is made of its rooms" "$(judge_list "$VERIFY" "$verify_may")"
 ask "kennel-ship is made of its rooms" "$(judge_list "$SHIP" "$ship_may")"
+ask "kennel-console is made of its rooms" "$(judge_list "$CONSOLE" "$console_may")"
+for o in leash/audit/writer.o leash/keeper/connect.o leash/vault/vault.o policy/sealed/load.o; do
+	caught "kennel-console with $o in its list" "$(judge_list "$CONSOLE $o" "$console_may")"
+done
 ask "kennel-keeper is made of its rooms" "$(judge_list "$KEEPER" "$keeper_may")"
 caught "kennel-keeper that could read JSON" \
     "$(judge_list "$KEEPER leash/keeper/fido/client_data.o" "$keeper_may")"
@@ -177,6 +183,7 @@ ask "kennel-dial is made of its rooms" "$(judge_list "$DIAL" "$dial_may")"
 caught "kennel-dial that could read what the server sends" \
     "$(judge_list "$DIAL leash/egress/client_hello.o" "$dial_may")"
 ask "kennel-shim is made of its rooms" "$(judge_list "$SHIM" "$shim_may")"
+caught "kennel that could serve HTTP" "$(judge_list "$KENNEL supervisor/console/http.o" "$kennel_may")"
 for o in leash/vault/vault.o leash/scrub/stream.o leash/cell/ns.o leash/exec/notify.o \
     leash/main.o leash/keeper/main.o leash/vault_file/vault_file.o leash/vault/keeper_value.o \
     leash/keeper/answer.o tests/unit/test_base.o; do
@@ -190,6 +197,8 @@ ask "no symbol of the leash's rooms in kennel-verify" \
     "$(judge_program "$LIBEXEC/kennel-verify" "$VERIFY")"
 ask "no symbol of the leash's rooms in kennel-ship" \
     "$(judge_program "$LIBEXEC/kennel-ship" "$SHIP")"
+ask "no symbol of the leash's rooms in kennel-console" \
+    "$(judge_program "$LIBEXEC/kennel-console" "$CONSOLE")"
 ask "no symbol of the leash's rooms in kennel-shim" \
     "$(judge_program "$LIBEXEC/kennel-shim" "$SHIM")"
 ask "every symbol of kennel comes from its list" \
@@ -242,6 +251,9 @@ ask "a confined leash starts nothing" "$(starters "$GEN/leash_syscalls.h")"
 ask "a confined kennel-ship starts nothing" "$(starters "$GEN/ship_syscalls.h")"
 ask "a confined kennel-ship opens no socket" \
     "$(grep -owE 'SYS_(socket|connect|bind|socketpair)' "$GEN/ship_syscalls.h" || :)"
+ask "a confined kennel-console starts nothing" "$(starters "$GEN/console_syscalls.h")"
+ask "a confined kennel-console opens no socket" \
+    "$(grep -owE 'SYS_(socket|connect|bind|socketpair)' "$GEN/console_syscalls.h" || :)"
 for p in keeper secret fido; do
 	ask "a confined kennel-$p starts nothing" "$(starters "$GEN/${p}_syscalls.h")"
 	ask "a confined kennel-$p opens no socket" \

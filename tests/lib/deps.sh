@@ -38,6 +38,7 @@ for what in "$@"; do
 		library libcurl4-openssl-dev libcurl
 		library libfido2-dev libfido2
 		library libjansson-dev jansson
+		library libmicrohttpd-dev libmicrohttpd
 		library libpcre2-dev libpcre2-8
 		library libncurses-dev ncursesw
 		library libsodium-dev libsodium

@@ -1,0 +1,267 @@
+/*
+ * HTTP on the loopback sockets, by libmicrohttpd in the console's own loop: no thread.
+ *
+ * Every reply has the same security headers, also a refusal. What libmicrohttpd answers
+ * itself (a request that is not HTTP) is a short text.
+ */
+#include "supervisor/console/http.h"
+
+#include <errno.h>
+#include <microhttpd.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/base/array.h"
+
+#define CONNECTIONS_MAX 64
+#define CONNECTION_S    30          /* without a byte */
+#define CONNECTION_POOL (32u << 10) /* headers of a request and of its reply */
+#define LIBRARY_OLDEST  0x00097500
+
+struct http {
+	struct http_order o;
+	struct MHD_Daemon *daemon[HTTP_SOCKETS_MAX];
+	int timer;
+};
+
+/* While a request is received. */
+struct incoming {
+	struct buf body;
+	bool too_large;
+};
+
+static const char *const security[][2] = {
+    {MHD_HTTP_HEADER_CACHE_CONTROL, "no-store"},
+    {"Content-Security-Policy",
+	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+	"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri "
+	"'none'"},
+    {"Cross-Origin-Opener-Policy", "same-origin"},
+    {"Cross-Origin-Resource-Policy", "same-origin"},
+    {"Referrer-Policy", "no-referrer"},
+    {"X-Content-Type-Options", "nosniff"},
+    {"X-Frame-Options", "DENY"},
+};
+
+/* ---- a request ---------------------------------------------------------------- */
+
+struct header_count {
+	const char *name, *value;
+	unsigned int n;
+};
+
+static enum MHD_Result
+count_header(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	struct header_count *c = arg;
+
+	if (strcasecmp(name, c->name) == 0) {
+		c->value = value;
+		c->n++;
+	}
+	return MHD_YES;
+}
+
+static const char *
+header(struct MHD_Connection *at, const char *name, struct http_request *ret)
+{
+	struct header_count c = {.name = name};
+
+	(void)MHD_get_connection_values(at, MHD_HEADER_KIND, count_header, &c);
+	if (c.n > 1)
+		ret->repeated = true;
+	return c.n == 1 ? c.value : NULL;
+}
+
+static void
+request_read(struct http *h, struct MHD_Connection *at, const char *method,
+    const char *path, const struct incoming *in, struct http_request *ret)
+{
+	*ret = (struct http_request){.method = method, .path = path};
+	ret->host = header(at, MHD_HTTP_HEADER_HOST, ret);
+	ret->origin = header(at, MHD_HTTP_HEADER_ORIGIN, ret);
+	ret->fetch_site = header(at, "Sec-Fetch-Site", ret);
+	ret->type = header(at, MHD_HTTP_HEADER_CONTENT_TYPE, ret);
+	ret->page_key = header(at, "X-Kennel-Key", ret);
+	ret->background = header(at, "X-Kennel-Background", ret) != NULL;
+	ret->cookie = MHD_lookup_connection_value(at, MHD_COOKIE_KIND, h->o.cookie);
+	ret->too_large = in->too_large;
+	ret->body = in->body.data;
+	ret->body_len = in->body.len;
+}
+
+/* ---- its reply ------------------------------------------------------------------ */
+
+/* The body changes its owner. */
+static struct MHD_Response *
+response_of(struct http_reply *reply)
+{
+	struct MHD_Response *made;
+
+	if (reply->page != NULL)
+		return MHD_create_response_from_buffer(reply->page_len,
+		    (void *)(uintptr_t)reply->page, MHD_RESPMEM_PERSISTENT);
+	made = MHD_create_response_from_buffer(
+	    reply->body.len, reply->body.data, MHD_RESPMEM_MUST_FREE);
+	if (made != NULL)
+		buf_init(&reply->body, 0);
+	return made;
+}
+
+static enum MHD_Result
+send_reply(struct MHD_Connection *at, struct http_reply *reply)
+{
+	struct MHD_Response *made = response_of(reply);
+	enum MHD_Result r = made != NULL ? MHD_YES : MHD_NO;
+
+	for (size_t i = 0; r == MHD_YES && i < ARRAY_LEN(security); i++)
+		r = MHD_add_response_header(made, security[i][0], security[i][1]);
+	if (r == MHD_YES)
+		r = MHD_add_response_header(
+		    made, MHD_HTTP_HEADER_CONTENT_TYPE, reply->type);
+	if (r == MHD_YES && reply->cookie[0] != '\0')
+		r = MHD_add_response_header(
+		    made, MHD_HTTP_HEADER_SET_COOKIE, reply->cookie);
+	if (r == MHD_YES)
+		r = MHD_queue_response(at, reply->status, made);
+	if (made != NULL)
+		MHD_destroy_response(made);
+	return r;
+}
+
+static enum MHD_Result
+answer(struct http *h, struct MHD_Connection *at, const char *method, const char *path,
+    const struct incoming *in)
+{
+	struct http_reply reply = {
+	    .status = MHD_HTTP_INTERNAL_SERVER_ERROR, .type = "text/plain"};
+	struct http_request request;
+	enum MHD_Result r;
+
+	buf_init(&reply.body, HTTP_REPLY_MAX);
+	request_read(h, at, method, path, in, &request);
+	h->o.fn(h->o.arg, &request, &reply);
+	r = send_reply(at, &reply);
+	buf_free(&reply.body);
+	explicit_bzero(reply.cookie, sizeof(reply.cookie));
+	return r; /* MHD_NO: the connection is closed */
+}
+
+/* Callback of libmicrohttpd: once with the headers, then with the parts of the body, and
+ * with none at its end. */
+static enum MHD_Result
+on_request(void *arg, struct MHD_Connection *at, const char *url, const char *method,
+    const char *version, const char *upload, size_t *upload_len, void **state)
+{
+	struct incoming *in = *state;
+
+	if (in == NULL) {
+		in = calloc(1, sizeof(*in));
+		if (in == NULL)
+			return MHD_NO;
+		buf_init(&in->body, HTTP_BODY_MAX);
+		*state = in;
+		return MHD_YES;
+	}
+	if (*upload_len == 0)
+		return answer(arg, at, method, url, in);
+	if (!in->too_large && buf_put(&in->body, upload, *upload_len) < 0) {
+		in->too_large = true;
+		buf_free(&in->body);
+	}
+	*upload_len = 0;
+	return MHD_YES;
+}
+
+static void
+on_complete(void *arg, struct MHD_Connection *at, void **state,
+    enum MHD_RequestTerminationCode how)
+{
+	struct incoming *in = *state;
+
+	if (in == NULL)
+		return;
+	if (in->body.data != NULL)
+		explicit_bzero(in->body.data, in->body.len);
+	buf_free(&in->body);
+	free(in);
+	*state = NULL;
+}
+
+/* ---- the loop ------------------------------------------------------------------- */
+
+static void on_timer(struct loop *, void *arg);
+
+/* Runs what is ready, and returns when there is more to do: libmicrohttpd closes
+ * connections that are idle. */
+static void
+run(struct http *h)
+{
+	MHD_UNSIGNED_LONG_LONG wait_ms, least = UINT64_MAX;
+
+	/* syscalls: epoll_wait epoll_ctl accept4 recvfrom sendto sendmsg writev shutdown
+	 * syscalls: setsockopt getsockopt */
+	for (size_t i = 0; i < HTTP_SOCKETS_MAX; i++) {
+		if (h->daemon[i] == NULL)
+			continue;
+		(void)MHD_run(h->daemon[i]); /* what failed is closed */
+		if (MHD_get_timeout(h->daemon[i], &wait_ms) == MHD_YES && wait_ms < least)
+			least = wait_ms;
+	}
+	loop_timer_stop(h->o.loop, h->timer);
+	h->timer = least == UINT64_MAX ? -1
+				       : loop_timer_at(h->o.loop,
+					     loop_now() + least * LOOP_MS, on_timer, h);
+}
+
+static void
+on_timer(struct loop *loop, void *arg)
+{
+	struct http *h = arg;
+
+	h->timer = -1;
+	run(h);
+}
+
+static void
+on_ready(struct loop *loop, int fd, short revents, void *arg)
+{
+	run(arg);
+}
+
+static int
+start(struct http *h, int fd, struct MHD_Daemon **ret)
+{
+	const union MHD_DaemonInfo *info;
+
+	*ret = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, on_request, h,
+	    MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_COMPLETED, on_complete, NULL,
+	    MHD_OPTION_CONNECTION_LIMIT, (unsigned int)CONNECTIONS_MAX,
+	    MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)CONNECTION_S,
+	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_POOL,
+	    MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+	if (*ret == NULL)
+		return errno != 0 ? -errno : -EIO;
+	info = MHD_get_daemon_info(*ret, MHD_DAEMON_INFO_EPOLL_FD);
+	if (info == NULL)
+		return -EIO;
+	return loop_add(h->o.loop, info->epoll_fd, POLLIN, on_ready, h) < 0 ? -ENOSPC : 0;
+}
+
+int
+http_open(
+    const struct http_order *order, const int fd[HTTP_SOCKETS_MAX], struct http **ret)
+{
+	struct http *h = calloc(1, sizeof(*h));
+	int r = 0;
+
+	if (h == NULL)
+		return -ENOMEM;
+	h->o = *order;
+	h->timer = -1;
+	for (size_t i = 0; r == 0 && i < HTTP_SOCKETS_MAX; i++)
+		if (fd[i] >= 0)
+			r = start(h, fd[i], &h->daemon[i]);
+	*ret = h;
+	return r; /* after a failure the process ends */
+}

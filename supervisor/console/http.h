@@ -1,0 +1,57 @@
+/*
+ * HTTP on the loopback sockets: a request with the fields that the console judges, and the
+ * reply to it. The only user of libmicrohttpd is http.c.
+ */
+#ifndef KENNEL_SUPERVISOR_CONSOLE_HTTP_H
+#define KENNEL_SUPERVISOR_CONSOLE_HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "shim/base/buf.h"
+#include "shim/base/loop.h"
+
+#define HTTP_BODY_MAX    8192 /* of a request */
+#define HTTP_REPLY_MAX   (8u << 20)
+#define HTTP_SOCKETS_MAX 2 /* of both address families */
+
+/* A header that is missing is NULL; one that comes twice is not given, and sets
+ * repeated. */
+struct http_request {
+	const char *method, *path;
+	const char *host, *origin, *fetch_site, *type;
+	const char *cookie;   /* the value of the console's cookie */
+	const char *page_key; /* X-Kennel-Key */
+	bool background;      /* X-Kennel-Background: the page asks, not a person */
+	bool repeated;
+	bool too_large; /* the body, which is not kept then */
+	const uint8_t *body;
+	size_t body_len;
+};
+
+struct http_reply {
+	unsigned int status;
+	const char *type; /* of the content */
+	const void *page; /* static bytes; NULL: body */
+	size_t page_len;
+	struct buf body;
+	char cookie[128]; /* Set-Cookie; "": none */
+};
+
+/* Fills the reply, which is 500 without content before. */
+typedef void http_fn(void *arg, const struct http_request *, struct http_reply *ret);
+
+struct http_order {
+	struct loop *loop;
+	const char *cookie; /* its name; borrowed */
+	http_fn *fn;
+	void *arg;
+};
+
+struct http;
+/* Serves these listening sockets (-1: unset), which it owns from then on. 0 or -errno. */
+int http_open(
+    const struct http_order *, const int fd[HTTP_SOCKETS_MAX], struct http **ret);
+
+#endif

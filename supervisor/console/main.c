@@ -1,0 +1,270 @@
+/*
+ * kennel-console: a page for the user in a browser on this machine.
+ *
+ *	kennel console (a terminal)
+ *	 └─ kennel-console	the launcher: prints the link, ends what it started
+ *	     └─ kennel-console	the server: HTTP on loopback addresses, confined
+ *
+ * Process: kennel-console, twice. Holds: the logins; no value of a secret. Trusts: a
+ * browser that opened a link, for what the API offers. Must never: be linked with leash/,
+ * connect to a network, open a file after it is confined. The launcher must never read a
+ * byte of a browser.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "console_syscalls.h"
+#include "shim/base/array.h"
+#include "shim/base/confine.h"
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "supervisor/base/exit_status.h"
+#include "supervisor/base/paths.h"
+#include "supervisor/base/person_socket.h"
+#include "supervisor/base/terminal.h"
+#include "supervisor/console/browser.h"
+#include "supervisor/console/private.h"
+
+/* ---- the server -------------------------------------------------------------------- */
+
+static void
+on_launcher(struct loop *loop, int fd, short revents, void *arg)
+{
+	loop_stop(loop); /* it has ended */
+}
+
+static void
+confine(void)
+{
+	int r = confine_no_dumps();
+
+	if (r == 0)
+		r = confine_paths(NULL, 0);
+	if (r == 0)
+		r = confine_syscalls(console_syscalls, ARRAY_LEN(console_syscalls));
+	if (r < 0)
+		die("unable to confine kennel-console: %s", strerror(-r));
+}
+
+/* Leaves standard error alone. */
+static void
+leave_terminal(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
+		die("unable to open /dev/null: %s", strerror(errno));
+	fd_close(&null);
+}
+
+static void
+serve(struct console *c, const int fd[HTTP_SOCKETS_MAX], int launcher)
+{
+	const struct http_order order = {
+	    .loop = &c->loop, .cookie = c->cookie, .fn = console_answer, .arg = c};
+	struct http *http;
+	int r;
+
+	leave_terminal();
+	loop_init(&c->loop);
+	r = link_socket_open(c, paths_run_dir());
+	if (r < 0)
+		die("unable to open a socket in %s: %s", paths_run_dir(), strerror(-r));
+	r = http_open(&order, fd, &http);
+	if (r == 0)
+		r = loop_add(&c->loop, launcher, POLLIN, on_launcher, c);
+	if (r < 0)
+		die("unable to serve HTTP: %s", strerror(-r));
+	confine();
+	if (write(launcher, "", 1) < 0)
+		return;         /* the launcher has ended */
+	r = loop_run(&c->loop); /* syscalls: poll */
+	if (r < 0)
+		die("unable to wait for events: %s", strerror(-r));
+}
+
+/* ---- the launcher ------------------------------------------------------------------ */
+
+static volatile pid_t server; /* 0: none */
+static volatile sig_atomic_t ended;
+
+static void
+on_end(int sig)
+{
+	int error = errno;
+
+	ended = 1;
+	if (server > 0)
+		(void)kill(server, SIGTERM); /* not reaped: still ours */
+	errno = error;
+}
+
+static void
+print_link(uint16_t port, const char *link)
+{
+	printf("http://localhost:%u/#%s\n", port, link);
+	printf(
+	    "The link opens once, within 60 s; `kennel console` prints another one.\n");
+	(void)fflush(stdout); /* for a person */
+}
+
+/* False: the server has ended, or a signal ends it. */
+static bool
+await_server(int pair)
+{
+	char ready;
+	ssize_t n;
+
+	do
+		n = read(pair, &ready, 1);
+	while (n < 0 && errno == EINTR);
+	return n == 1;
+}
+
+/* Until the server has ended: its half of the pair is closed then. */
+static void
+watch_server(int pair, struct browser_page *page)
+{
+	struct pollfd p = {.fd = pair, .events = POLLIN};
+	int r;
+
+	for (;;) {
+		r = poll(&p, 1, page->path[0] != '\0' ? BROWSER_PAGE_MS : -1);
+		if (r > 0 || (r < 0 && errno != EINTR))
+			break;
+		if (r == 0)
+			browser_page_remove(page); /* its link is late */
+	}
+	browser_page_remove(page);
+}
+
+/* Its exit status for the user. */
+static int
+reap_server(void)
+{
+	int status;
+
+	while (waitpid(server, &status, 0) < 0)
+		if (errno != EINTR)
+			return EXIT_FAILED;
+	person_socket_remove(CONSOLE_SOCKET, server);
+	if (ended)
+		return 0;
+	log_error("the console has ended; `kennel console` starts it again");
+	return EXIT_FAILED;
+}
+
+/* The server's process, and the launcher's end of a socket pair with it. */
+static int
+fork_server(struct console *c, int fd[HTTP_SOCKETS_MAX])
+{
+	static const int end_signal[] = {SIGTERM, SIGINT, SIGHUP};
+	struct sigaction act = {.sa_handler = on_end};
+	int pair[2], r = fd_pair(pair);
+	pid_t child;
+
+	if (r < 0)
+		die("unable to create a socket pair: %s", strerror(-r));
+	child = fork();
+	if (child < 0)
+		die("unable to start a process: %s", strerror(errno));
+	if (child == 0) {
+		fd_close(&pair[0]);
+		(void)signal(SIGPIPE, SIG_IGN); /* cannot fail: valid signal */
+		serve(c, fd, pair[1]);
+		_exit(0);
+	}
+	server = child;
+	for (size_t i = 0; i < ARRAY_LEN(end_signal); i++)
+		(void)sigaction(end_signal[i], &act, NULL); /* cannot fail: known */
+	fd_close(&pair[1]);
+	fd_close(&fd[0]);
+	fd_close(&fd[1]);
+	return pair[0];
+}
+
+static int
+launch(struct console *c, int fd[HTTP_SOCKETS_MAX], const char *link, bool open_it)
+{
+	struct browser_page page = {""};
+	int pair = fork_server(c, fd);
+
+	if (await_server(pair)) {
+		print_link(c->port, link);
+		printf("Ctrl-C ends the console.\n");
+		(void)fflush(stdout); /* for a person */
+		if (open_it)
+			browser_open(paths_run_dir(), c->port, link, &page);
+		watch_server(pair, &page);
+	}
+	fd_close(&pair);
+	return reap_server();
+}
+
+/* ---- the program ------------------------------------------------------------------- */
+
+static int
+start(bool open_it)
+{
+	static struct console c;
+	int fd[HTTP_SOCKETS_MAX], r = fd_make_dirs(paths_run_dir()), status;
+	char link[LOGIN_TEXT_MAX];
+
+	if (r < 0)
+		die("unable to create %s: %s", paths_run_dir(), strerror(-r));
+	r = console_listen(fd, &c.port);
+	if (r < 0)
+		die("unable to listen on a loopback address: %s", strerror(-r));
+	(void)snprintf(c.authority, sizeof(c.authority), "localhost:%u", c.port);
+	(void)snprintf(c.cookie, sizeof(c.cookie), "kennel-%u", c.port);
+	r = login_link_new(&c.logins, loop_now(), link);
+	if (r < 0)
+		die("unable to make a link: %s", strerror(-r));
+	status = launch(&c, fd, link, open_it);
+	explicit_bzero(link, sizeof(link));
+	return status;
+}
+
+int
+main(int argc, char **argv)
+{
+	bool open_it = argc == 1;
+	char link[LOGIN_TEXT_MAX];
+	uint16_t port;
+	int r;
+
+	log_open("kennel-console", LOG_INFO);
+	if (argc > 2 || (argc == 2 && strcmp(argv[1], "--no-open") != 0)) {
+		log_error("unexpected argument; run `kennel console --help`");
+		return EXIT_USAGE;
+	}
+	if (!terminal_of(STDIN_FILENO).is || !terminal_of(STDOUT_FILENO).is) {
+		log_error("expected a terminal on standard input and output: a person "
+			  "runs `kennel console` there and opens the link");
+		return EXIT_USAGE;
+	}
+	if (paths_run_dir() == NULL) {
+		log_error("%s", paths_why());
+		return EXIT_CONFIG;
+	}
+	r = link_socket_ask(&port, link);
+	if (r == 0) {
+		print_link(port, link);
+		explicit_bzero(link, sizeof(link));
+		return 0;
+	}
+	if (r != -ENOENT) {
+		log_error("a console is running and gives no link: %s; end it with "
+			  "Ctrl-C, then run `kennel console` again",
+		    strerror(-r));
+		return EXIT_FAILED;
+	}
+	return start(open_it);
+}

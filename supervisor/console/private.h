@@ -1,0 +1,58 @@
+/*
+ * The console room: a page for people in a browser on this machine.
+ *
+ *	main.c		the program: opens what it needs, forks, prints the link
+ *	verb_console.c	kennel console: the only file here that is linked with kennel
+ *	listen.c	the sockets of the loopback addresses
+ *	link_socket.c	a second start asks the running console for a link
+ *	logins.c	links, cookies and their ends
+ *	http.c		HTTP
+ *	request_check.c	which requests may come from the console's page
+ *	routes.c	the API
+ *	pages.c		the static files, which are part of the program
+ */
+#ifndef KENNEL_SUPERVISOR_CONSOLE_PRIVATE_H
+#define KENNEL_SUPERVISOR_CONSOLE_PRIVATE_H
+
+#include <stdint.h>
+
+#include "shim/base/loop.h"
+#include "supervisor/console/http.h"
+#include "supervisor/console/logins.h"
+
+#define CONSOLE_AUTHORITY_MAX 32
+
+/* The process that serves the page. */
+struct console {
+	struct loop loop;
+	struct logins logins;
+	uint16_t port;
+	char authority[CONSOLE_AUTHORITY_MAX]; /* localhost:PORT */
+	char cookie[CONSOLE_AUTHORITY_MAX];    /* its name: of this port alone */
+};
+
+/* listen.c: sockets of 127.0.0.1 and, if this machine has it, ::1, of one port that the
+ * kernel chooses; -1: none. 0 or -errno. */
+int console_listen(int ret_fd[HTTP_SOCKETS_MAX], uint16_t *ret_port);
+
+/* link_socket.c (docs/PROTOCOL.console) */
+#define CONSOLE_SOCKET  "console-" /* in the run directory; the process id follows */
+#define CONSOLE_VERSION 1
+/* Answers on the socket of this process. 0 or -errno. */
+int link_socket_open(struct console *, const char *run_dir);
+/* A link of a console of this user that is running: 0; -ENOENT: no console is
+ * running; -errno. */
+int link_socket_ask(uint16_t *ret_port, char ret_link[LOGIN_TEXT_MAX]);
+
+/* routes.c: callback of http_open; arg is a struct console. */
+http_fn console_answer;
+
+/* pages.c */
+struct page {
+	const char *path, *type;
+	const char *begin, *end;
+};
+/* NULL: unknown. */
+const struct page *page_find(const char *path);
+
+#endif

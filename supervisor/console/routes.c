@@ -1,0 +1,186 @@
+/*
+ * The console's API: JSON, under /api/. Each request but the exchange of a link needs a
+ * login. The static pages need none, and contain nothing.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "shim/base/array.h"
+#include "shim/base/log.h"
+#include "supervisor/console/private.h"
+#include "supervisor/console/request_check.h"
+#include "supervisor/json/json.h"
+
+#define HTTP_OK        200
+#define HTTP_BAD       400
+#define HTTP_LOGIN     401
+#define HTTP_FORBIDDEN 403
+#define HTTP_NOT_FOUND 404
+
+#define COOKIE_AGE_S ((unsigned int)(LOGIN_LIFE_NS / NS_PER_S))
+
+/* ---- replies -------------------------------------------------------------------- */
+
+/* Any text becomes a JSON string; a reply that does not fit stays without content. */
+static void
+put_error(struct http_reply *reply, unsigned int status, const char *why)
+{
+	buf_clear(&reply->body);
+	if (buf_puts(&reply->body, "{\"error\":{\"message\":") < 0 ||
+	    json_quote(&reply->body, why, strlen(why)) < 0 ||
+	    buf_puts(&reply->body, "}}") < 0)
+		buf_clear(&reply->body);
+	reply->status = status;
+}
+
+static void
+put_login(struct http_reply *reply, uint64_t left_ns, const char *key)
+{
+	int r = buf_printf(&reply->body, "{\"left_seconds\":%llu",
+	    (unsigned long long)(left_ns / NS_PER_S));
+
+	if (r == 0 && key != NULL)
+		r = buf_printf(&reply->body, ",\"key\":\"%s\"", key);
+	if (r == 0)
+		r = buf_puts(&reply->body, "}");
+	if (r < 0)
+		buf_clear(&reply->body);
+	reply->status = r < 0 ? 500 : HTTP_OK;
+}
+
+/* ---- the login ------------------------------------------------------------------ */
+
+/* Reads a text member of the body. False: it has no such text. */
+static bool
+body_text(const struct http_request *q, const char *name, char *out, size_t cap)
+{
+	struct json_message m;
+	struct json value;
+	size_t len;
+
+	return json_scan(q->body, q->body_len, &m) == 0 &&
+	       json_get(m.root, name, &value) == 0 &&
+	       json_text(value, out, cap, &len) == 0;
+}
+
+static void
+enter_refused(struct http_reply *reply, int r)
+{
+	if (r == -EALREADY)
+		log_warn("a link was opened a second time; its login has ended");
+	put_error(reply, HTTP_FORBIDDEN,
+	    r == -EALREADY
+		? "this link was opened before, and that login has ended now; if it was "
+		  "not yours, another user of this machine has seen the link: run "
+		  "`kennel console` again for a new one"
+		: "expected a link that was not used and is not older than 60 s; run "
+		  "`kennel console` again for a new one");
+}
+
+static void
+enter(struct console *c, const struct http_request *q, struct http_reply *reply)
+{
+	char link[LOGIN_TEXT_MAX];
+	struct login_keys keys;
+	int r;
+
+	if (!body_text(q, "link", link, sizeof(link))) {
+		put_error(reply, HTTP_BAD, "expected the member `link`, a text");
+		return;
+	}
+	r = login_enter(&c->logins, loop_now(), link, &keys);
+	if (r < 0) {
+		enter_refused(reply, r);
+		return;
+	}
+	(void)snprintf(reply->cookie, sizeof(reply->cookie),
+	    "%s=%s; Path=/; Max-Age=%u; HttpOnly; SameSite=Strict", c->cookie,
+	    keys.cookie, COOKIE_AGE_S); /* fits */
+	put_login(reply, LOGIN_IDLE_NS, keys.page);
+	explicit_bzero(&keys, sizeof(keys));
+}
+
+static void
+show_login(struct console *c, struct login *login, const struct http_request *q,
+    struct http_reply *reply)
+{
+	put_login(reply, login_left(login, loop_now()), NULL);
+}
+
+static void
+leave(struct console *c, struct login *login, const struct http_request *q,
+    struct http_reply *reply)
+{
+	login_end(login);
+	(void)snprintf(reply->cookie, sizeof(reply->cookie),
+	    "%s=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict", c->cookie);
+	put_login(reply, 0, NULL);
+}
+
+/* ---- the table ------------------------------------------------------------------- */
+
+static const struct {
+	const char *method, *path;
+	void (*fn)(struct console *, struct login *, const struct http_request *,
+	    struct http_reply *);
+} routes[] = {
+    {"GET", CONSOLE_API "login", show_login},
+    {"POST", CONSOLE_API "logout", leave},
+};
+
+static void
+api(struct console *c, const struct http_request *q, struct http_reply *reply)
+{
+	struct login *login;
+
+	reply->type = "application/json";
+	if (strcmp(q->method, "POST") == 0 && strcmp(q->path, CONSOLE_API "login") == 0) {
+		enter(c, q, reply);
+		return;
+	}
+	login =
+	    login_find(&c->logins, loop_now(), q->cookie, q->page_key, !q->background);
+	if (login == NULL) {
+		put_error(reply, HTTP_LOGIN,
+		    "not logged in; run `kennel console` in a terminal, and open the "
+		    "link that it prints");
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(routes); i++)
+		if (strcmp(q->method, routes[i].method) == 0 &&
+		    strcmp(q->path, routes[i].path) == 0) {
+			routes[i].fn(c, login, q, reply);
+			return;
+		}
+	put_error(reply, HTTP_NOT_FOUND, "no such path in the API");
+}
+
+void
+console_answer(void *arg, const struct http_request *q, struct http_reply *reply)
+{
+	struct console *c = arg;
+	const struct page *page;
+	const char *why;
+	unsigned int status = request_check(q, c->authority, &why);
+
+	if (status != 0) {
+		reply->type = "application/json";
+		put_error(reply, status, why);
+		return;
+	}
+	if (request_is_api(q)) {
+		api(c, q, reply);
+		return;
+	}
+	page = page_find(q->path);
+	if (page == NULL) {
+		reply->type = "application/json";
+		put_error(reply, HTTP_NOT_FOUND, "no such page");
+		return;
+	}
+	reply->status = HTTP_OK;
+	reply->type = page->type;
+	reply->page = page->begin;
+	reply->page_len = (size_t)(page->end - page->begin);
+}

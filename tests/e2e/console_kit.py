@@ -1,0 +1,127 @@
+"""A console on a terminal, and a client of it that sends what it likes."""
+import fcntl
+import http.client
+import json
+import os
+import re
+import select
+import termios
+
+from kit import *  # noqa: F403
+
+LONG = 45  # seconds until something that must come is given up
+
+
+class Terminal:
+    """A program on a terminal; what it has printed."""
+
+    def __init__(self, argv, env=None):
+        self.master, slave = os.openpty()
+        self.p = start(argv, stdin=slave, stdout=slave, stderr=slave, env=environment(env), cwd="/",
+                       start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        os.close(slave)
+        self.text = ""
+
+    def read(self, seconds=0.1):
+        """False: nothing more will come."""
+        if not select.select([self.master], [], [], seconds)[0]:
+            return True
+        try:
+            more = os.read(self.master, 65536)
+        except OSError:  # its other end is closed
+            return False
+        self.text += more.decode().replace("\r", "")
+        return more != b""
+
+    def until(self, pattern):
+        found = []
+
+        def look():
+            self.read()
+            found[:] = [re.search(pattern, self.text)]
+            return found[0]
+
+        check(wait_for(look, LONG), pattern, self.text)
+        return found[0]
+
+    def end(self):
+        """What it printed after its end, and its status."""
+        def ended():
+            self.read()
+            return self.p.poll() is not None
+
+        check(wait_for(ended, LONG), self.text)
+        while self.read():
+            pass
+        os.close(self.master)
+        return self.p.returncode
+
+
+class Console(Terminal):
+    """kennel console, and a browser without a browser's rules."""
+
+    def __init__(self, *argv, env=None):
+        super().__init__([KENNEL, "console", *(argv or ("--no-open",))], env)
+        m = self.until(r"http://localhost:(\d+)/#([0-9a-f]{32})\n(.*\n)*.*Ctrl-C")
+        self.port, self.link = int(m.group(1)), m.group(2)
+        self.cookie = self.key = None
+
+    def host(self):
+        return "localhost:%d" % self.port
+
+    def request(self, method, path, body=None, headers=None, leave_out=(), at="127.0.0.1"):
+        """(status, headers, body): what a page of the console would send, but for these headers."""
+        send = {"Host": self.host()}
+        if method == "POST":
+            send.update({"Origin": "http://" + self.host(), "Content-Type": "application/json"})
+        if self.cookie:
+            send["Cookie"] = "kennel-%d=%s" % (self.port, self.cookie)
+        if self.key:
+            send["X-Kennel-Key"] = self.key
+        send.update(headers or {})
+        c = http.client.HTTPConnection(at, self.port, timeout=LONG)
+        c.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+        for name, value in send.items():
+            if name not in leave_out:
+                for one in value if isinstance(value, list) else [value]:
+                    c.putheader(name, one)
+        data = body if isinstance(body, bytes) else None
+        if method == "POST" and data is None:
+            data = json.dumps(body or {}).encode()
+        if data is not None:
+            c.putheader("Content-Length", str(len(data)))
+        c.endheaders(data)
+        r = c.getresponse()
+        got = r.status, r.headers, r.read()
+        c.close()
+        return got
+
+    def json(self, method, path, body=None, **how):
+        """(status, value)"""
+        status, headers, text = self.request(method, "/api/" + path, body, **how)
+        equal(headers["Content-Type"], "application/json")
+        return status, json.loads(text)
+
+    def login(self, link=None):
+        status, headers, text = self.request("POST", "/api/login", {"link": link or self.link})
+        equal(status, 200, text)
+        m = re.fullmatch(r"kennel-(\d+)=([0-9a-f]{32}); (.*)", headers["Set-Cookie"])
+        equal((int(m.group(1)), m.group(3)), (self.port, "Path=/; Max-Age=28800; HttpOnly; SameSite=Strict"))
+        self.cookie, self.key = m.group(2), json.loads(text)["key"]
+        return self
+
+    def another_link(self):
+        t = Terminal([KENNEL, "console"])
+        m = t.until(r"http://localhost:%d/#([0-9a-f]{32})\n" % self.port)
+        equal(t.end(), 0)
+        return m.group(1)
+
+    def interrupt(self):
+        os.write(self.master, b"\x03")
+        return self.end()
+
+
+def refused(got, status, *parts):
+    equal(got[0], status, got)
+    for part in parts:
+        within(part, got[1]["error"]["message"])
