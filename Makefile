@@ -636,7 +636,6 @@ KENNEL = \
 	supervisor/launch/leash_approvals.o \
 	supervisor/launch/leash_client.o \
 	supervisor/launch/leash_message.o \
-	supervisor/launch/live_secrets.o \
 	supervisor/launch/person_sockets.o \
 	supervisor/launch/policy_files.o \
 	supervisor/launch/policy_find.o \
@@ -679,6 +678,7 @@ KENNEL = \
 	supervisor/secrets/dialogs.o \
 	supervisor/secrets/grants.o \
 	supervisor/secrets/inventory.o \
+	supervisor/secrets/live_secrets.o \
 	supervisor/secrets/manifest_files.o \
 	supervisor/secrets/proposal.o \
 	supervisor/secrets/question.o \

@@ -15,7 +15,7 @@
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/secret.h"
 #include "supervisor/help/help.h"
-#include "supervisor/launch/live_secrets.h"
+#include "supervisor/secrets/live_secrets.h"
 
 #define EXIT_NO 1
 

@@ -19,7 +19,7 @@
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/launch/launch.h"
-#include "supervisor/launch/live_secrets.h"
+#include "supervisor/secrets/live_secrets.h"
 
 #define SERVER   "kennel-secret-validate"
 #define VARIABLE "LIVE_"

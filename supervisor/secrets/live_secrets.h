@@ -2,8 +2,8 @@
  * Queries the sources of the secrets that a manifest names, with a leash that starts no
  * server.
  */
-#ifndef KENNEL_SUPERVISOR_LAUNCH_LIVE_SECRETS_H
-#define KENNEL_SUPERVISOR_LAUNCH_LIVE_SECRETS_H
+#ifndef KENNEL_SUPERVISOR_SECRETS_LIVE_SECRETS_H
+#define KENNEL_SUPERVISOR_SECRETS_LIVE_SECRETS_H
 
 #include <stdbool.h>
 
