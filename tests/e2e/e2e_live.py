@@ -208,6 +208,45 @@ def asks():
     p.files()
 
 
+@test("S1-110 an approval with a passphrase needs it here, too; without it the source is not queried", seconds=120)
+def factor():
+    p = Project(manifest="secret d/live/gated {\n    approve session with passphrase\n}\n")
+    said = p.write("said", "#!/bin/sh\n: >%s/queried\necho %s\n" % (p.dir, VALUES["cmd"]), 0o700)
+    p.write("home/sources.kennel", "source says {\n\tfrom cmd %s\n\tmay files\n}\nroute d/live says\n" % said)
+    p.secret("init", "--stdin", stdin=PASS)
+    checking = start([KENNEL, "secret", "validate", "--live", "--ask", "--project", p.dir], stdin=subprocess.DEVNULL,
+                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(p.env), cwd="/")
+    got = []
+    check(wait_for(lambda: got.clear() or got.extend(run([KENNEL, "approve", "list", "--json"], env=p.env).stdout.splitlines()) or
+                   got, LONG) is not None, "no question")
+    q = json.loads(got[0])
+    equal(q["factor"], "passphrase")
+    equal(run([KENNEL, "approve", "allow", q["id"]], env=p.env).returncode, 64, "without a terminal")
+    check(not os.path.exists(p.dir + "/queried"), "queried without the passphrase")
+    p.secret("confirm", q["sha256"], "--stdin", stdin=PASS)
+    equal(run([KENNEL, "approve", "allow", q["id"]], env=p.env).returncode, 0)
+    out, err = checking.communicate(timeout=LONG)
+    equal(checking.returncode, 0, (out, err))
+    within("d/live/gated: ok", out.decode())
+    check(os.path.exists(p.dir + "/queried"), "control")
+    done()
+
+
+@test("S1-110 a manifest of 300 paths; a broken sources.kennel is named for each path that needs it", seconds=120)
+def many():
+    paths = ["f/live/t%03d" % n for n in range(300)]
+    p = Project(*paths)
+    for n in range(0, 300, 2):
+        p.write("t%03d" % n, VALUES["file"])
+    p.write("home/sources.kennel", "source files {\n\tfrom file %s/$reference\n}\n%s" % (
+        p.dir, "".join("secret %s files t%03d\n" % (path, n) for n, path in enumerate(paths))))
+    got = p.results(status=1)
+    equal([got[path]["live"] for path in paths], ["ok", "missing"] * 150)
+    p = Project("f/live/token")
+    p.write("home/sources.kennel", "source files {\n\tfrom file /x\n\tpassword %s\n}\n" % VALUES["file"])
+    within("sources.kennel:3:2: ", p.lines(status=1)["f/live/token"])
+
+
 @test("S1-01 S1-02 S1-110 while it runs no process that can be read holds the values that were resolved before; afterwards none is "
       "left, and no file has one", seconds=120)
 def sentinel():

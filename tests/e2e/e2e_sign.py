@@ -20,6 +20,10 @@ go() { $K exec --policy $1 t -- $G exit 7 2>>said; echo "$2 $?"; }
 go plain none-wanted
 trust k1
 go plain unsigned
+mkdir -p $T/live/.kennel
+printf 'secret a/b/live {\n}\n' > $T/live/.kennel/secrets.kennel
+$K secret validate --live --project $T/live > live-says 2>> said; echo "live $?"
+grep -c a/b/live live-says
 go $P text
 $K policy sign a.sealed --key k2 --counter 5
 go a.sealed stranger
@@ -52,6 +56,8 @@ cat said >&2
 
 WANTED = """none-wanted 7
 unsigned 78
+live 78
+0
 text 78
 stranger 78
 signed 7
