@@ -123,6 +123,7 @@ static const struct {
     [KEY_USER] = {"user", 0},
     [KEY_CLIENT] = {"client", REPEATS},
     [KEY_PATH] = {"path", REPEATS},
+    [KEY_PURPOSE] = {"purpose", 0},
     [KEY_CUT] = {"cut", NUMBER},
 };
 

@@ -133,8 +133,9 @@ enum event_key {
 	KEY_ECH,         /* number: 1, it contained another, encrypted hello */
 	KEY_USER,        /* text: name of the user with KEY_UID */
 	KEY_CLIENT,      /* text, repeats: name and version that the agent gives itself */
-	KEY_PATH, /* text, repeats: of a secret in the vault; "-": it is not there */
-	KEY_CUT,  /* number: fields cut or left out; set here, not by callers */
+	KEY_PATH,    /* text, repeats: of a secret in the vault; "-": it is not there */
+	KEY_PURPOSE, /* text: install, of a session of kennel's own */
+	KEY_CUT,     /* number: fields cut or left out; set here, not by callers */
 	KEY_END
 };
 const char *event_key_name(enum event_key);

@@ -20,6 +20,8 @@ int exec_main(int argc, char **argv);
  * that the policy's grant does not include. */
 #define EXIT_ADDRESS 77
 int exec_fetch_main(int argc, char **argv);
+/* The same for an installer of kennel's own, which its record has as "purpose". */
+int exec_install_main(int argc, char **argv);
 int server_login_main(int argc, char **argv);
 int server_main(int argc, char **argv);
 int doctor_main(int argc, char **argv);

@@ -332,7 +332,8 @@ put_refusal(const char *program, const char *why)
 }
 
 struct exec_order {
-	const char *file, *name; /* file NULL: search by name */
+	const char *file, *name,
+	    *purpose; /* as in open_order; file NULL: search by name */
 	enum leash_mode mode;
 	bool for_client, for_fetch;
 	int argc;
@@ -352,6 +353,7 @@ exec_program(const struct exec_order *o)
 		die("unable to set up signals");
 	status = open_server(&(struct open_order){.file = o->file,
 				 .name = o->name,
+				 .purpose = o->purpose,
 				 .mode = o->mode,
 				 .argc = o->argc,
 				 .argv = o->argv,
@@ -444,9 +446,8 @@ server_login_main(int argc, char **argv)
 /* ---- kennel exec ------------------------------------------------------------------ */
 
 static int
-exec_verb(int argc, char **argv, bool for_fetch)
+exec_verb(int argc, char **argv, struct exec_order o)
 {
-	struct exec_order o = {.mode = LEASH_EXEC, .for_fetch = for_fetch};
 	int i;
 
 	for (i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
@@ -472,11 +473,19 @@ exec_verb(int argc, char **argv, bool for_fetch)
 int
 exec_main(int argc, char **argv)
 {
-	return exec_verb(argc, argv, false);
+	return exec_verb(argc, argv, (struct exec_order){.mode = LEASH_EXEC});
 }
 
 int
 exec_fetch_main(int argc, char **argv)
 {
-	return exec_verb(argc, argv, true);
+	return exec_verb(
+	    argc, argv, (struct exec_order){.mode = LEASH_EXEC, .for_fetch = true});
+}
+
+int
+exec_install_main(int argc, char **argv)
+{
+	return exec_verb(
+	    argc, argv, (struct exec_order){.mode = LEASH_EXEC, .purpose = "install"});
 }

@@ -194,7 +194,8 @@ installer_npm(const struct installer *in, enum npm_cell cell,
 	add_option(&w, "--logs-max", "0");
 	add_option(&w, "--fetch-retry-mintimeout", "1000"); /* milliseconds */
 	add_option(&w, "--fetch-retry-maxtimeout", "5000");
-	return other_verb_captured(exec_main, w.n, w.word, OUTPUT_MAX, ret_output);
+	return other_verb_captured(
+	    exec_install_main, w.n, w.word, OUTPUT_MAX, ret_output);
 }
 
 /* kennel's own line on what npm did not reach, or NULL. Lines of npm begin with its name. */

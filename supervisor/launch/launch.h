@@ -140,6 +140,7 @@ struct open_order {
 	int argc;                             /* LEASH_RUN: 0 for the policy's `run` */
 	char *const *argv;
 	struct child_resolved *resolved; /* LEASH_LIVE: as in child_order */
+	const char *purpose; /* for the record; NULL: none */
 	int copy; /* the server is learned: LEASH_LEARN, and as in child_order; 0: no */
 	struct loop *loop; /* runs only while an approval of the start is pending */
 	int signals;       /* from open_signals: one ends such a start */

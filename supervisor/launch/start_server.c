@@ -162,17 +162,19 @@ trace_at(const struct opened *o)
 /* Records the policy and its origin, before the leash's own records, which refer to
  * it. It is on disk together with the first of those that waits for the disk. */
 static int
-record_policy(struct opened *o, pid_t caller)
+record_policy(struct opened *o, const struct open_order *order)
 {
 	struct event e; /* not static: the stack of a start is given back */
-	bool kept = policy_found_keep(&o->found, o->place.log_dir);
 
 	event_begin(&e, EVENT_POLICY);
 	event_identity(
 	    &e, policy_str(&o->found.policy, o->found.server->name), o->found.policy.id);
 	policy_found_record(&o->found, &e);
-	launcher_record(&e, caller);
-	event_text(&e, KEY_OUTCOME, kept ? "kept" : "not kept");
+	launcher_record(&e, order->caller);
+	if (order->purpose != NULL)
+		event_text(&e, KEY_PURPOSE, order->purpose);
+	event_text(&e, KEY_OUTCOME,
+	    policy_found_keep(&o->found, o->place.log_dir) ? "kept" : "not kept");
 	return report_send(o->report, &e, EVENT_FLOW, NULL);
 }
 
@@ -262,7 +264,7 @@ start_child(struct opened *o, const struct open_order *given, bool stale,
 		return r;
 	r = open_report(o);
 	if (r == 0)
-		r = record_policy(o, given->caller);
+		r = record_policy(o, given);
 	if (r == 0)
 		r = audit_connect(&o->place, RECORDER_WAIT_MS, &order.recorder_fd);
 	if (r < 0)
@@ -427,9 +429,7 @@ open_once(const struct open_order *order, char session[SESSION_ID_CAP],
 	if (r == 0 && !again)
 		r = draw_session(session);
 	memcpy(ret->session, session, SESSION_ID_CAP);
-	if (r == 0)
-		r = make_places(ret, why);
-	if (r == 0) {
+	if (r == 0 && (r = make_places(ret, why)) == 0) {
 		r = self_protect_check(
 		    &ret->found, order->file, &ret->place, why, LEASH_TEXT_MAX);
 		status = r == 0 ? EXIT_FAILED : EXIT_CONFIG;

@@ -52,6 +52,33 @@ def install():
     registry.close()
 
 
+@test("the queries leave an installation out, except with --installs, --server or --session")
+def queries():
+    registry = Registry(hello())
+    h = Home("queries", registry)
+    equal(h.install("hello", "--no-start", "--", "npx", "hello@1.0.0")[0], 0)
+    s = Mcp([KENNEL, "run", "hello"], env=h.env())
+    s.initialize()
+    s.close()
+
+    def asked(verb, *words):
+        code, out, err = h.run("audit", verb, *words, "--json", "--no-header")
+        equal(code, 0, err)
+        return [json.loads(line) for line in out.splitlines()]
+    mine = [r for r in asked("sessions") if r["server"] == "npm-install"][0]["session"]
+    for verb in "changes", "widened", "egress":
+        every = asked(verb, "--installs")
+        check("npm-install" in {r["server"] for r in every}, verb, "the control")
+        equal(asked(verb), [r for r in every if r["server"] != "npm-install"], verb)
+        equal({r["server"] for r in asked(verb, "--server", "npm-install")}, {"npm-install"})
+        check(asked(verb, "--session", mine) != [] or verb == "egress", verb)
+        text = h.run("audit", verb)[1]
+        within("# records of installations of packages, shown with --installs: ", text)
+        check("shown with" not in h.run("audit", verb, "--installs")[1], verb)
+    equal([r["outcome"] for r in every if r["outcome"] == "open"], [], "their connections are closed")
+    registry.close()
+
+
 @test("while npm installs: no file of the user's, no variable, no program, no other host; the registry and the tree are the controls")
 def confined():
     other = Registry()

@@ -170,6 +170,7 @@ TAKE_FLAG(verified)
 TAKE_FLAG(bare)
 TAKE_FLAG(follow)
 TAKE_FLAG(absent)
+TAKE_FLAG(installs)
 TAKE_FLAG(diff)
 TAKE_FLAG(all)
 TAKE_FLAG(once)
@@ -266,6 +267,7 @@ static const struct option_row {
     {"--all", 'a', NULL, take_all},
     {"--absent", 'A', NULL, take_absent},
     {"--diff", 'D', NULL, take_diff},
+    {"--installs", 'I', NULL, take_installs},
     {"-n", 'n', "count above 0", take_n},
     {"-n", 'N', "count above 0", take_rows},
     {"-f", 'f', NULL, take_follow},

@@ -34,8 +34,9 @@ struct query {
 	const char *for_verify; /* a new directory */
 	uint64_t days;
 	bool verified, bare /* no header */, follow, all, once, text;
-	bool absent; /* --absent: what is absent too */
-	bool diff;   /* --diff */
+	bool absent;   /* --absent: what is absent too */
+	bool diff;     /* --diff */
+	bool installs; /* --installs: sessions that install a package too */
 	policy_diff_fn *diff_by;
 	/* verb_ask sets these */
 	const char *kinds;  /* "exec call": only these; NULL: all */

@@ -50,9 +50,10 @@ struct ask {
 	const char *word; /* the verb's argument; NULL: none */
 	struct groups *groups;
 	uint64_t number, from_ns;
-	uint64_t left_out; /* records that --absent would add */
-	void *own;         /* freed with the ask */
-	const char *why;   /* static: why the query failed */
+	uint64_t left_out;       /* records that --absent or --installs would add */
+	struct groups *installs; /* their sessions (session_installs) */
+	void *own;               /* freed with the ask */
+	const char *why;         /* static: why the query failed */
 };
 
 struct verb {
@@ -94,6 +95,14 @@ int verb_count(const struct verb *, const struct query *, struct log_view *,
  * NULL and an id that no session has remain as they are.  -ENOTUNIQ: several sessions
  * begin so, view->why lists them; else as log_scan_each. */
 int session_find(struct log_view *, const char **id, char buf[SESSION_ID_LEN + 1]);
+
+/* ---- sessions that install a package (session_end.c) --------------------------------- */
+
+/* For a begin: reads which sessions those are, unless the query selects a server or a
+ * session, or has --installs. */
+int session_installs(struct ask *);
+/* Is the record to be left out?  Then counts it, if it is in the range. */
+bool session_left_out(struct ask *, const struct log_record *);
 
 /* ---- how a connection ended (verb_egress.c) ----------------------------------------- */
 

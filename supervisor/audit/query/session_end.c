@@ -268,6 +268,50 @@ session_over(const struct ask *ask, uint64_t *ret_idx)
 	return r;
 }
 
+/* ---- sessions that install a package -------------------------------------------------- */
+
+static int
+see_install(void *groups, const struct log_record *record)
+{
+	struct group_row *row;
+
+	if (!log_record_is(record, "purpose", "install"))
+		return 0;
+	row = group_at(groups, &record->session, 1);
+	if (row == NULL)
+		return -E2BIG;
+	row->flag = 1;
+	return 0;
+}
+
+int
+session_installs(struct ask *ask)
+{
+	const struct query q = {
+	    .verb = ask->q.verb, .to_ns = ask->q.to_ns, .kinds = "policy.load"};
+
+	if (ask->q.installs || ask->q.server != NULL || ask->q.session != NULL)
+		return 0;
+	ask->installs = group_new();
+	if (ask->installs == NULL)
+		return -ENOMEM;
+	return log_scan_each(ask->view, &q, see_install, ask->installs);
+}
+
+bool
+session_left_out(struct ask *ask, const struct log_record *record)
+{
+	const struct group_row *row = NULL;
+
+	if (ask->installs != NULL)
+		row = group_at(ask->installs, &record->session, 1);
+	if (row == NULL || row->flag == 0)
+		return false;
+	if (record->ts >= ask->from_ns)
+		table_left_out(&ask->table, TABLE_INSTALLS, ++ask->left_out);
+	return true;
+}
+
 /* ---- the first digits of an id --------------------------------------------------- */
 
 #define MATCHES_MAX 5 /* that an error lists */

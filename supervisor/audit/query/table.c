@@ -497,8 +497,9 @@ table_field(struct table *table, const struct log_record *record, const char *ke
 }
 
 void
-table_left_out(struct table *table, uint64_t n)
+table_left_out(struct table *table, const char *what, uint64_t n)
 {
+	table->left_out_what = what;
 	table->left_out = n;
 }
 
@@ -506,16 +507,14 @@ table_left_out(struct table *table, uint64_t n)
 static void
 print_left_out(const struct table *table)
 {
-	static const char note[] =
-	    "attempts to run a file that does not exist, shown with --absent:";
-
 	if (table->left_out == 0 || table->bare)
 		return;
 	if (table->form == FORM_TEXT)
-		fprintf(table->out, "# %s %" PRIu64 "\n", note, table->left_out);
-	else if (table->form == FORM_HTML)
-		fprintf(table->out, "<p class=\"none\">%s %" PRIu64 "</p>\n", note,
+		fprintf(table->out, "# %s %" PRIu64 "\n", table->left_out_what,
 		    table->left_out);
+	else if (table->form == FORM_HTML)
+		fprintf(table->out, "<p class=\"none\">%s %" PRIu64 "</p>\n",
+		    table->left_out_what, table->left_out);
 }
 
 int

@@ -39,6 +39,7 @@ struct table {
 	uint64_t rows, most; /* most: number of rows printed; 0: all */
 	uint64_t skip;       /* rows that are not printed, at the beginning */
 	uint64_t left_out;   /* table_end reports it */
+	const char *left_out_what;
 	const char *verb;
 	bool bare;
 	struct terminal terminal; /* of out, if a person reads it there */
@@ -61,7 +62,10 @@ bool table_shown(const struct table *);
 /* Prints this field of the record in the type of the column. */
 void table_field(struct table *, const struct log_record *, const char *key);
 /* Below the rows, for people: how many records --absent would add. */
-void table_left_out(struct table *, uint64_t n);
+/* what: these (static). */
+void table_left_out(struct table *, const char *what, uint64_t n);
+#define TABLE_ABSENT   "attempts to run a file that does not exist, shown with --absent:"
+#define TABLE_INSTALLS "records of installations of packages, shown with --installs:"
 /* -EPIPE if the reader has closed the pipe. */
 int table_end(struct table *);
 

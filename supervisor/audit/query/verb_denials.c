@@ -97,7 +97,7 @@ end_denials(struct ask *ask)
 		table_text(table, t->part[REASON][0] != '\0' ? t->part[REASON] : NULL);
 	}
 	if (ask->left_out > 0)
-		table_left_out(table, ask->left_out);
+		table_left_out(table, TABLE_ABSENT, ask->left_out);
 	return row != NULL ? 0 : -ENOMEM;
 }
 

@@ -75,7 +75,7 @@ begin_egress(struct ask *ask)
 {
 	ask->groups = group_new();
 	ask->q.from_ns = 0;
-	return ask->groups != NULL ? 0 : -ENOMEM;
+	return ask->groups != NULL ? session_installs(ask) : -ENOMEM;
 }
 
 /* Columns whose values are not in the record of the end. */
@@ -189,6 +189,8 @@ see_egress(void *arg, const struct log_record *record)
 
 	if (seen == NULL)
 		return -E2BIG;
+	if (session_left_out(ask, record))
+		return 0;
 	first = seen->n == 1;
 	if (numbered && log_record_is(record, "action", "open") &&
 	    log_record_is(record, "verdict", "allow"))
@@ -327,7 +329,7 @@ egress_outcome(struct ask *ask, const char **ret)
 const struct verb verbs_egress[] = {
     {.name = "egress",
 	.words = "[HOST|CIDR]",
-	.may = "",
+	.may = "I",
 	.kinds = "egress",
 	.column = egress_column,
 	.column_n = ARRAY_LEN(egress_column),

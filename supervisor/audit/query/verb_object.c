@@ -74,7 +74,7 @@ match_exec(struct ask *ask, const struct log_record *record)
 		return false;
 	if (!log_record_absent(record) || options_with_absent(&ask->q))
 		return true;
-	table_left_out(&ask->table, ++ask->left_out);
+	table_left_out(&ask->table, TABLE_ABSENT, ++ask->left_out);
 	return false;
 }
 

@@ -299,8 +299,10 @@ static const struct column changes_column[] = {
 static int
 begin_changes(struct ask *ask)
 {
+	int r = session_installs(ask);
+
 	ask->q.from_ns = 0;
-	return begin_tally(ask);
+	return r == 0 ? begin_tally(ask) : r;
 }
 
 /* The row of "now" holds the policy that a server had last; each policy that it ever
@@ -366,7 +368,7 @@ see_changes(void *arg, const struct log_record *record)
 	uint8_t id[MERKLE_HASH_LEN];
 	const void *was = NULL;
 
-	if (server == NULL || policy == NULL ||
+	if (server == NULL || policy == NULL || session_left_out(ask, record) ||
 	    !hex_get(policy, strlen(policy), id, sizeof(id)))
 		return 0;
 	now = group_at(ask->groups, now_part, 1);
@@ -418,7 +420,8 @@ see_widened(void *arg, const struct log_record *record)
 	    log_record_text(record, "policy"), log_record_text(record, "rule")};
 	struct group_row *row, *with;
 
-	if (part[2] == NULL || (!allowed && !log_record_denied(record)))
+	if (part[2] == NULL || (!allowed && !log_record_denied(record)) ||
+	    session_left_out(ask, record))
 		return 0;
 	row = group_at(ask->groups, part, ARRAY_LEN(part));
 	if (row == NULL)
@@ -471,7 +474,7 @@ const struct verb verbs_policy[] = {
 	.end = end_policy_at},
     {.name = "changes",
 	.words = "",
-	.may = "D",
+	.may = "DI",
 	.kinds = "start policy.load exception",
 	.column = changes_column,
 	.column_n = ARRAY_LEN(changes_column),
@@ -479,7 +482,7 @@ const struct verb verbs_policy[] = {
 	.see = see_changes},
     {.name = "widened",
 	.words = "",
-	.may = "",
+	.may = "I",
 	.kinds = "exec call refused egress",
 	.column = widened_column,
 	.column_n = ARRAY_LEN(widened_column),

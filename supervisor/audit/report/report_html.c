@@ -525,7 +525,7 @@ page_main(int argc, char **argv)
 	const struct report *report;
 	struct query q;
 
-	if (options_read(argc, argv, "roA", &q) < 0)
+	if (options_read(argc, argv, "roAI", &q) < 0)
 		return ASK_USAGE;
 	report = find_report(q.report != NULL ? q.report : "activity");
 	if (report == NULL || (q.form != FORM_TEXT && q.form != FORM_HTML)) {
