@@ -25,6 +25,7 @@
 #include "supervisor/base/paths.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/init_tools.h"
+#include "supervisor/cli/mcp_client.h"
 #include "supervisor/draft/draft.h"
 #include "supervisor/draft/preset.h"
 #include "supervisor/help/help.h"
@@ -98,12 +99,12 @@ ask_tools(struct plan *p, const char *path)
 	free(text);
 	if (r < 0)
 		log_error("unable to write the tools to %s: %s", path, strerror(-r));
-	else if (!known)
-		printf("Its tools are not known: %s.  Correct the draft, and name the "
-		       "tools\n"
-		       "in place of `tool by-annotations`.\n",
-		    p->tools.why);
-	else
+	else if (!known) {
+		printf("Its tools are not known");
+		client_put_why(stdout, "    ", p->tools.why);
+		printf("Correct the draft, and name the tools in place of `tool "
+		       "by-annotations`.\n");
+	} else
 		printf("%zu of its tools only read and are allowed; %zu ask a person "
 		       "first.\n",
 		    p->tools.allowed, p->tools.asked);

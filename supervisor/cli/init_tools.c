@@ -176,10 +176,10 @@ init_tools_put(const struct tools_found *found, FILE *out)
 	if (found->lines.len == 0) {
 		fprintf(
 		    out, "    # The tools that it may use: `ask` waits for a person.\n");
-		if (found->why[0] != '\0')
-			fprintf(out,
-			    "    # The server was not asked for their names: %s.\n",
-			    found->why);
+		if (found->why[0] != '\0') {
+			fprintf(out, "    # The server was not asked for their names");
+			client_put_why(out, "    #     ", found->why);
+		}
 		fprintf(out, "    tool by-annotations\n");
 		return;
 	}

@@ -124,6 +124,23 @@ reply(struct client *c)
 	return r < 0 ? failed(c, r, "out of memory") : say(c);
 }
 
+/* The lines of a foreign text, each as printable characters; cut if there is no room. */
+static void
+quote_lines(char *out, size_t cap, const char *text)
+{
+	size_t at = 0;
+
+	out[0] = '\0';
+	while (*text != '\0' && at + 1 < cap) {
+		size_t n = strcspn(text, "\n");
+
+		at += strlen(log_quote(out + at, cap - at, text, n));
+		text += n + (text[n] == '\n');
+		if (*text != '\0' && at + 2 < cap)
+			at += (size_t)snprintf(out + at, cap - at, "\n"); /* fits */
+	}
+}
+
 /* The server was not started; why. */
 static int
 refused(struct client *c)
@@ -135,7 +152,7 @@ refused(struct client *c)
 	if (json_get(c->m.top[TOP_PARAMS], "message", &message) < 0 ||
 	    json_text(message, text, sizeof(text), &len) < 0)
 		return failed(c, -ECANCELED, "the server was not started");
-	(void)log_quote(shown, sizeof(shown), text, len); /* may be cut */
+	quote_lines(shown, sizeof(shown), text);
 	return failed(c, -ECANCELED, shown);
 }
 
@@ -171,7 +188,7 @@ answered_no(struct client *c)
 	if (c->m.top[TOP_ERROR].type == JSON_IS_OBJECT &&
 	    json_get(c->m.top[TOP_ERROR], "message", &message) == 0 &&
 	    json_text(message, text, sizeof(text), &len) == 0)
-		(void)log_quote(shown, sizeof(shown), text, len); /* may be cut */
+		quote_lines(shown, sizeof(shown), text);
 	(void)snprintf(c->why, sizeof(c->why), "the server answered with an error%s%s",
 	    shown[0] != '\0' ? ": " : "", shown); /* fits */
 	return -EREMOTEIO;
@@ -326,4 +343,34 @@ client_reap(pid_t pid)
 	(void)kill(pid, SIGTERM);       /* kennel ends its server and itself */
 	(void)waitpid(pid, &status, 0); /* ours */
 	return status;
+}
+
+/* ---- why ------------------------------------------------------------------ */
+
+void
+client_log(const char *what, const char *why)
+{
+	size_t n = strcspn(why, "\n");
+
+	log_error("%s: %.*s", what, (int)n, why);
+	for (why += n; *why == '\n'; why += n) {
+		n = strcspn(++why, "\n");
+		log_error("  %.*s", (int)n, why);
+	}
+}
+
+void
+client_put_why(FILE *out, const char *before, const char *why)
+{
+	size_t n = strcspn(why, "\n");
+
+	if (why[n] == '\0') {
+		fprintf(out, ": %s.\n", why);
+		return;
+	}
+	fprintf(out, ":\n%s%.*s\n", before, (int)n, why);
+	for (why += n; *why == '\n'; why += n) {
+		n = strcspn(++why, "\n");
+		fprintf(out, "%s%.*s\n", before, (int)n, why);
+	}
 }

@@ -5,6 +5,7 @@
 #ifndef KENNEL_SUPERVISOR_CLI_MCP_CLIENT_H
 #define KENNEL_SUPERVISOR_CLI_MCP_CLIENT_H
 
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "shim/base/buf.h"
@@ -21,12 +22,12 @@
 struct client {
 	int to, from; /* owned */
 	struct frame_in in;
-	bool modern;           /* 2026-07-28: no initialize, _meta in each request */
-	const char *shown;     /* client capabilities, as a JSON object */
-	unsigned int id;       /* of the last request */
-	struct buf text;       /* the current request */
-	struct json_message m; /* the current answer; its line is in `in` */
-	char why[CLIENT_WHY_MAX];
+	bool modern;              /* 2026-07-28: no initialize, _meta in each request */
+	const char *shown;        /* client capabilities, as a JSON object */
+	unsigned int id;          /* of the last request */
+	struct buf text;          /* the current request */
+	struct json_message m;    /* the current answer; its line is in `in` */
+	char why[CLIENT_WHY_MAX]; /* printable lines, the last one without its newline */
 };
 
 /*
@@ -45,6 +46,10 @@ int client_reap(pid_t);
  */
 int client_open(struct client *, int to, int from, const char *capabilities);
 void client_free(struct client *);
+/* Logs "what: why", each line of why as a message. */
+void client_log(const char *what, const char *why);
+/* Prints why after a ':'. If it has several lines, each begins with this text. */
+void client_put_why(FILE *, const char *before, const char *why);
 
 /*
  * Sends a request: params is the text inside the { } of params, or "". 0: the result

@@ -301,7 +301,7 @@ serve(const struct trial *t)
 	for (size_t i = 0; i < names.n; i++)
 		free(names.name[i]);
 	if (r < 0)
-		log_error("unable to use %s: %s", t->name, c.why);
+		client_log("unable to use it", c.why);
 	client_free(&c);
 	(void)client_reap(pid); /* its input is closed */
 	return r < 0 ? EXIT_INPUT : 0;

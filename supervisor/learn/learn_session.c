@@ -22,6 +22,7 @@
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "shim/base/wire.h"
+#include "supervisor/cli/mcp_client.h"
 #include "supervisor/launch/run_session.h"
 
 struct pipes {
@@ -73,7 +74,7 @@ call(const struct learn_session *s, struct pipes *p)
 	pipes_close(p);
 	r = exercise(to, from, &s->values, why, sizeof(why));
 	if (r < 0)
-		log_error("unable to exercise %s: %s", s->name, why);
+		client_log("unable to exercise the server", why);
 	exit(r < 0 ? 1 : 0);
 }
 

@@ -440,7 +440,7 @@ pin(struct pinning *p)
 {
 	bool live = !p->show || p->found.server->pins.n == 0;
 	bool read = p->out == NULL && !p->strict && isatty(STDOUT_FILENO) == 1;
-	char variant[64], shown[96];
+	char variant[64], shown[96], what[128];
 	int r, status;
 
 	capabilities(p->found.server, variant, shown);
@@ -448,8 +448,9 @@ pin(struct pinning *p)
 	if (r == 0 && live && variant[0] != '\0')
 		r = pin_variant(p, variant, shown);
 	if (r < 0) {
-		log_error(
-		    "unable to %s %s: %s", p->show ? "show" : "pin", p->server, p->why);
+		(void)snprintf(what, sizeof(what), "unable to %s %.100s",
+		    p->show ? "show" : "pin", p->server); /* may be cut */
+		client_log(what, p->why);
 		return EXIT_FAILED;
 	}
 	if (p->row_n > 0)

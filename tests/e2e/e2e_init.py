@@ -257,7 +257,16 @@ def no_tools():
     within("Its tools are not known", out)
     within("broken:   no configuration", err)
     equal(tools_of(HOME + "7/policies/broken.kennel"), ["by-annotations"])
-    within("# The server was not asked for their names: ", reads(HOME + "7/policies/broken.kennel").decode())
+    within("# The server was not asked for their names:", reads(HOME + "7/policies/broken.kennel").decode())
+    # a server that ends after the first request: its lines are lines
+    with open(d + "/server.py", "w") as f:
+        f.write("import sys; sys.stdin.readline(); sys.exit('bad\\nworse')\n")
+    status, out, err = init("late", "--", "/usr/bin/python3", d + "/server.py", n=8)
+    equal(status, 0, out + err)
+    within("Its tools are not known:\n    the server answered with an error: kennel: it exited with status 1 before "
+           "it answered\n      bad\n      worse\n    see `kennel server log late`\nCorrect the draft", out)
+    within("their names:\n    #     the server answered", reads(HOME + "8/policies/late.kennel").decode())
+    within("\n    #       worse\n", reads(HOME + "8/policies/late.kennel").decode())
     # it is confined by the draft: it cannot leave anything beside its script
     with open(d + "/server.py", "w") as f:
         f.write("open(%r, 'w').write('x')\n" % (d + "/left"))
