@@ -46,6 +46,8 @@ void policy_found_record(const struct policy_found *, struct event *);
  */
 int find_policy(const char *file, const char *name, struct policy_found *ret, char *why,
     size_t why_cap);
+/* The same, but prints nothing: for a caller that has found the policy before. */
+int find_policy_quietly(const char *file, const char *name, struct policy_found *ret);
 /* The same for "kennel server pin": a text is compiled without its `pins` lines, whose
  * file may not exist yet. */
 int find_policy_unpinned(const char *file, const char *name, struct policy_found *ret,

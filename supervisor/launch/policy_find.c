@@ -537,6 +537,19 @@ find_policy_text(const char *path, const char *text, const char *name,
 }
 
 int
+find_policy_quietly(const char *file, const char *name, struct policy_found *ret)
+{
+	char why[CAUSE_MAX];
+
+	return find((struct search){.name = name,
+			.why = why,
+			.why_cap = sizeof(why),
+			.status = EXIT_FAILED,
+			.quiet = true},
+	    file, ret);
+}
+
+int
 policy_found_copy(
     const struct policy_found *f, struct policy_found *ret, char *why, size_t why_cap)
 {

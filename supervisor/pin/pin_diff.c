@@ -264,13 +264,14 @@ put_row(struct comparing *c, const struct policy_found *f, const struct row *row
 }
 
 size_t
-pin_diff(const struct policy_found *f, const struct row *row, size_t row_n)
+pin_diff(const struct policy_found *f, const struct row *row, size_t row_n, bool paged)
 {
 	const struct sealed_range *range = &f->server->pins;
 	struct comparing c = {.path = ""};
 	size_t n = 0;
 
-	pager_start();
+	if (paged)
+		pager_start();
 	page_begin(&c.page);
 	buf_init(&c.was, MCP_MESSAGE_MAX);
 	buf_init(&c.is, MCP_MESSAGE_MAX);

@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "supervisor/base/exit_status.h"
 #include "supervisor/pin/private.h"
 
 #define FIRST_ROW "{\"kennel-pins\":1,\"server\":"
@@ -30,8 +32,8 @@ pins_file_print(FILE *out, const char *server, const struct row *row, size_t n)
 	return fflush(out) != 0 || ferror(out) ? -EIO : 0;
 }
 
-int
-pins_file_write(const char *path, const char *server, const struct row *row, size_t n)
+static int
+write_file(const char *path, const char *server, const struct row *row, size_t n)
 {
 	char temp[PATH_MAX];
 	FILE *out;
@@ -61,4 +63,40 @@ pins_file_write(const char *path, const char *server, const struct row *row, siz
 	if (r != 0)
 		(void)unlink(temp); /* r has the error already */
 	return r;
+}
+
+/* False: the user wants to keep what was reviewed. */
+static bool
+is_wanted(
+    const struct policy_found *before, const char *path, const struct row *row, size_t n)
+{
+	char question[PATH_MAX + 64];
+
+	if (before->server == NULL || before->server->pins.n == 0 ||
+	    pin_diff(before, row, n, false) == 0 || !pin_can_ask())
+		return true;
+	(void)snprintf(question, sizeof(question),
+	    "Replace the reviewed definitions by these in %.4000s?", path); /* fits */
+	return pin_ask(question);
+}
+
+int
+pins_file_replace(const struct policy_found *before, const char *path, const char *server,
+    const struct row *row, size_t n)
+{
+	int r;
+
+	if (!is_wanted(before, path, row, n)) {
+		log_info("nothing is written: %s keeps the definitions that were "
+			 "reviewed",
+		    path);
+		return 1;
+	}
+	r = write_file(path, server, row, n);
+	if (r < 0) {
+		log_error("unable to write %s: %s", path, strerror(-r));
+		return EXIT_CONFIG;
+	}
+	log_info("%zu definitions of %s are in %s: review them", n, server, path);
+	return 0;
 }

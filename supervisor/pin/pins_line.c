@@ -20,6 +20,7 @@
 #include "shim/host/path_open.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/pin/pins_line.h"
+#include "supervisor/pin/private.h"
 
 #define TEXT_LEN_MAX (16u << 20)
 #define PLAIN        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._/@+,"
@@ -140,16 +141,31 @@ make_line(const struct policy_found *f, const char *pins, struct pins_line *ret,
 	return ret->text != NULL;
 }
 
-static bool
-is_wanted(const struct pins_line *line, const char *shown, int shown_len)
+bool
+pin_can_ask(void)
+{
+	return isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
+}
+
+bool
+pin_ask(const char *question)
 {
 	char answer[8];
 
-	if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
-		return false;
-	fprintf(stderr, "Add `%.*s` to %s? [y/N] ", shown_len, shown, line->file);
+	(void)fflush(stdout); /* before the question */
+	fprintf(stderr, "%s [y/N] ", question);
 	return fgets(answer, sizeof(answer), stdin) != NULL &&
 	       (answer[0] == 'y' || answer[0] == 'Y');
+}
+
+static bool
+is_wanted(const struct pins_line *line, const char *shown, int shown_len)
+{
+	char question[2 * PATH_MAX + 64];
+
+	(void)snprintf(question, sizeof(question), "Add `%.*s` to %s?", shown_len, shown,
+	    line->file); /* fits */
+	return pin_can_ask() && pin_ask(question);
 }
 
 int

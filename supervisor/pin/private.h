@@ -27,8 +27,20 @@ struct json pin_value(const void *, size_t len);
 
 /* These rows, which are sorted, as a pins file: 0 or -EIO. */
 int pins_file_print(FILE *, const char *server, const struct row *, size_t n);
-/* The same into a file, which is replaced as a whole: 0 or -errno. */
-int pins_file_write(const char *path, const char *server, const struct row *, size_t n);
+/*
+ * The same into a file, which is replaced as a whole. First prints how the rows differ from
+ * the pins of this policy (server NULL: no policy), and asks on a terminal if they do:
+ * 0; 1: the user does not want it; an exit status. Reports each.
+ */
+int pins_file_replace(const struct policy_found *before, const char *path,
+    const char *server, const struct row *, size_t n);
+
+/* ---- pins_line.c ------------------------------------------------------------------ */
+
+/* Can a person be asked on the terminal? */
+bool pin_can_ask(void);
+/* Asks: true after a yes. */
+bool pin_ask(const char *question);
 
 /* ---- pin_lint.c, pin_diff.c, pin_show.c -------------------------------------------- */
 
@@ -38,8 +50,9 @@ int pin_lint_new(const char *server, const struct row *, size_t n, struct lint *
 /* Prints the warnings about these rows on standard error, and how many there are. Returns
  * 0, or an exit status: strict, and there are warnings. */
 int pin_lint(const char *server, const struct row *, size_t n, bool strict);
-/* Prints how these rows differ from the policy's pins; returns how many do. */
-size_t pin_diff(const struct policy_found *, const struct row *, size_t n);
+/* Prints how these rows differ from the policy's pins; returns how many do. paged: on a
+ * terminal, with a pager, until the process exits. */
+size_t pin_diff(const struct policy_found *, const struct row *, size_t n, bool paged);
 /* Prints these rows for a person to read: what the policy says about each of them, and its
  * warnings. from: where they are from. 0 or an exit status. */
 int pin_show(const struct policy_found *, const struct row *, size_t n, const char *from);

@@ -40,6 +40,8 @@ struct pinning {
 	bool diff, show, strict, add_line, json;
 	const char *compiled; /* a file of this process; NULL: none */
 	struct policy_found found;
+	struct policy_found
+	    before; /* with the pins that are replaced; server NULL: none */
 	struct row *row;
 	size_t row_n, bytes;
 	char why[CLIENT_WHY_MAX];
@@ -456,7 +458,7 @@ pin(struct pinning *p)
 	if (p->row_n > 0)
 		qsort(p->row, p->row_n, sizeof(*p->row), by_row);
 	if (p->diff)
-		return pin_diff(&p->found, p->row, p->row_n) > 0 ? 1 : 0;
+		return pin_diff(&p->found, p->row, p->row_n, true) > 0 ? 1 : 0;
 	if (read && !p->show)
 		log_info("nothing is written: `kennel server pin %s --add-line` pins "
 			 "these definitions",
@@ -474,14 +476,8 @@ pin(struct pinning *p)
 		return pins_file_print(stdout, p->server, p->row, p->row_n) < 0
 			   ? EXIT_FAILED
 			   : 0;
-	r = pins_file_write(p->out, p->server, p->row, p->row_n);
-	if (r < 0) {
-		log_error("unable to write %s: %s", p->out, strerror(-r));
-		return EXIT_CONFIG;
-	}
-	log_info(
-	    "%zu definitions of %s are in %s: review them", p->row_n, p->server, p->out);
-	return pins_line_offer(&p->found, p->out, p->add_line);
+	status = pins_file_replace(&p->before, p->out, p->server, p->row, p->row_n);
+	return status != 0 ? status : pins_line_offer(&p->found, p->out, p->add_line);
 }
 
 /* Pins that are missing or invalid are shown as if the policy named none. */
@@ -569,6 +565,8 @@ pin_main(int argc, char **argv)
 	}
 	if (p.add_line && p.out == NULL)
 		default_out(&p);
+	if (p.out != NULL && find_policy_quietly(p.file, p.server, &p.before) != 0)
+		p.before.server = NULL; /* nothing was reviewed, or it cannot be read */
 	if (p.found.text && !p.diff && keep_compiled(&p) < 0) {
 		log_error("unable to write to the run directory: see kennel doctor");
 		status = EXIT_FAILED;
@@ -580,5 +578,6 @@ pin_main(int argc, char **argv)
 		row_free(&p.row[i]);
 	free(p.row);
 	policy_found_free(&p.found);
+	policy_found_free(&p.before);
 	return status;
 }

@@ -1,6 +1,7 @@
 """kennel server pin: the pins file, and the line of the policy that names it."""
 import json
 import os
+import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
@@ -87,6 +88,39 @@ def add_line():
     p.pin("--add-line", "-o", p.home + "/other.pins")
     within("    pins \"%s/other.pins\"\n" % os.path.realpath(p.home), reads(p.path).decode())
     within("echo", p.tools())
+
+
+@test("a new review shows how the definitions differ from the reviewed ones before it replaces them, and asks on a terminal")
+def replaced():
+    p = Place("replaced", described("Adds two numbers."))
+    out = p.home + "/policies/t.pins"
+    p.pin("--add-line")
+    equal(p.out, "")
+    before = reads(out)
+    p.pin("--add-line")
+    equal(p.out, "", "nothing differs")
+    p.write(reads(p.path).decode().replace("two numbers", "three numbers"))
+    shown = "changed tool echo\n    /description\n      - Adds [-two-] numbers.\n      + Adds {+three+} numbers.\n"
+    question = "Replace the reviewed definitions by these in %s? [y/N] " % os.path.realpath(out)
+    for answer, status in ((b"n\n", 1), (b"y\n", 0)):
+        equal(reads(out), before)
+        w = Screen([KENNEL, "server", "pin", "t", "--add-line"], columns=200, PAGER="less", **p.env)
+        check(wait_for(lambda: question in (w.text(), w.raw.decode())[1], 45) is not None, w.text())
+        within(shown.splitlines()[3], re.sub(r"\x1b\[[0-9;]*m", "", w.raw.decode().split(question)[0]))
+        os.write(w.master, answer)
+        check(wait_for(lambda: (w.text(), w.p.poll())[1] is not None, 45) is not None, w.text())
+        equal(w.p.returncode, status, w.text())
+    within("three numbers", reads(out).decode())
+    p.pin("--diff")
+    p.write(reads(p.path).decode().replace("three numbers", "two numbers"))
+    p.pin("--add-line")
+    within("+ Adds {+two+} numbers.\n", p.out, "without a terminal it is printed, too")
+    equal(reads(out), before)
+    # pins that cannot be read are replaced without a comparison
+    with open(out, "w") as f:
+        f.write("x")
+    absent("error", p.pin("--add-line"))
+    equal(reads(out), before)
 
 
 @test("a server without a policy: the message says so")
