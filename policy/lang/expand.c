@@ -13,6 +13,10 @@
 
 #include "policy/sealed/arg_slot.h"
 #include "shim/base/hash.h"
+#include "shim/help/near_word.h"
+
+#define NEAR_NAMES_MAX 256 /* that are compared with an undefined one */
+#define NAME_SHOWN_MAX 64
 
 static struct known *
 known_find(const struct lets *lets, const char *name, size_t len, bool block)
@@ -84,15 +88,37 @@ put(struct expand *e, const char *text, size_t len, bool literal)
 	e->n += len;
 }
 
+/* The name of a let that was probably meant, or NULL. */
+static const char *
+near_let(const struct lets *lets, const char *name, size_t len)
+{
+	const char *list[NEAR_NAMES_MAX];
+	char word[NAME_SHOWN_MAX];
+	size_t n = 0;
+
+	if (len >= sizeof(word))
+		return NULL;
+	memcpy(word, name, len);
+	word[len] = '\0';
+	for (size_t i = 0; i < LET_HASH; i++)
+		for (const struct known *k = lets->bucket[i];
+		     k != NULL && n < NEAR_NAMES_MAX; k = k->next)
+			if (k->let != NULL)
+				list[n++] = k->let->name.text;
+	return near_word(word, list, n);
+}
+
 static void
 unset(struct expand *e, size_t off, const char *name, size_t len)
 {
+	const char *near = near_let(e->lets, name, len);
 	struct at at = e->word->at;
 	char shown[DIAG_TEXT_CAP];
 
 	at.col += (uint32_t)off;
-	diag_error(e->diag, at, "`$%s` is not defined above this line",
-	    diag_text(shown, name, len));
+	diag_error(e->diag, at, "`$%s` is not defined above this line%s%s%s",
+	    diag_text(shown, name, len), near != NULL ? ": did you mean `$" : "",
+	    near != NULL ? near : "", near != NULL ? "`?" : "");
 }
 
 /* A list is several words, so it cannot be part of one. */
