@@ -276,9 +276,7 @@ change_row(const struct changing *c, struct server_view *view)
 	int r, status;
 
 	if (row == NULL) {
-		(void)snprintf(why, sizeof(why),
-		    "no server `%.64s`: `kennel server list` lists them", c->name);
-		return refuse(c, EXIT_INPUT, why);
+		return refuse(c, EXIT_INPUT, server_view_unknown(view, c->name, why));
 	}
 	if (c->wrong(row, why) != NULL)
 		return refuse(c, EXIT_USAGE, why);

@@ -174,10 +174,11 @@ check_row(struct checking *c, const struct server_row *row)
 static int
 check(struct checking *c)
 {
+	char unknown[SERVER_UNKNOWN_MAX];
 	int r = 0;
 
 	if (c->only != NULL && server_view_find(&c->view, c->only) == NULL) {
-		log_error("no server `%s`: `kennel server list` lists them", c->only);
+		log_error("%s", server_view_unknown(&c->view, c->only, unknown));
 		return EXIT_INPUT;
 	}
 	for (size_t i = 0; r == 0 && i < c->view.rows.n; i++)

@@ -497,6 +497,7 @@ server_show_main(int argc, char **argv)
 	static struct listing l; /* large */
 	const struct server_row *row;
 	const char *name = NULL;
+	char unknown[SERVER_UNKNOWN_MAX];
 	int status;
 
 	for (int i = 1; i < argc; i++) {
@@ -513,7 +514,7 @@ server_show_main(int argc, char **argv)
 	status = server_view_open(false, &l.view);
 	row = status == 0 ? server_view_find(&l.view, name) : NULL;
 	if (status == 0 && row == NULL) {
-		log_error("no server `%s`: `kennel server list` lists them", name);
+		log_error("%s", server_view_unknown(&l.view, name, unknown));
 		status = EXIT_INPUT;
 	} else if (status == 0 && l.json) {
 		out_init(&l.o, stdout);

@@ -8,10 +8,13 @@
 
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
+#include "shim/help/near_word.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/help/help.h"
 #include "supervisor/servers/servers.h"
+
+#define NEAR_NAMES_MAX 256
 
 int
 server_registry_open(bool create, struct registry **ret)
@@ -115,4 +118,24 @@ server_view_find(const struct server_view *v, const char *name)
 		if (strcmp(v->rows.row[i].name, name) == 0)
 			return &v->rows.row[i];
 	return NULL;
+}
+
+const char *
+server_view_unknown(
+    const struct server_view *v, const char *name, char out[SERVER_UNKNOWN_MAX])
+{
+	const char *list[NEAR_NAMES_MAX], *near;
+	size_t n = 0;
+
+	for (size_t i = 0; i < v->rows.n && n < NEAR_NAMES_MAX; i++)
+		list[n++] = v->rows.row[i].name;
+	near = near_word(name, list, n);
+	if (near != NULL)
+		(void)snprintf(out, SERVER_UNKNOWN_MAX,
+		    "no server `%.64s`: did you mean `%.64s`?", name, near); /* fits */
+	else
+		(void)snprintf(out, SERVER_UNKNOWN_MAX,
+		    "no server `%.64s`: `kennel server list` lists them",
+		    name); /* fits */
+	return out;
 }

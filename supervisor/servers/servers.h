@@ -42,6 +42,10 @@ int server_view_open(bool create, struct server_view *ret);
 void server_view_close(struct server_view *);
 /* The row of this name, or NULL. */
 const struct server_row *server_view_find(const struct server_view *, const char *name);
+/* What to report of a name that has no row. */
+#define SERVER_UNKNOWN_MAX 256
+const char *server_view_unknown(
+    const struct server_view *, const char *name, char out[SERVER_UNKNOWN_MAX]);
 /* Opens the registry alone: 0 or an exit status. */
 int server_registry_open(bool create, struct registry **ret);
 

@@ -130,6 +130,14 @@ def unknown():
     equal(r.returncode, 78, r.stderr)
     within(b"unable to pin other: no policy for server other in ", r.stderr)
     within(b"`kennel init other -- COMMAND` drafts one", r.stderr)
+    # a name that is near is suggested
+    with open(p.home + "/policies/files.kennel", "w") as f:
+        f.write("server files {\n%s}\n" % toy_policy())
+    for words, wanted in ((["show", "fiels"], "did you mean `files`?"), (["check", "fiels"], "did you mean `files`?"),
+                          (["disable", "fiels"], "did you mean `files`?"), (["show", "zebra"], "`kennel server list` lists them")):
+        r = run([KENNEL, "server"] + words, env=p.env)
+        equal(r.returncode, 65, r.stderr)
+        within("no server `%s`: %s\n" % (words[1], wanted), r.stderr.decode())
 
 
 @test("a server that cannot be started is reported in one line, with the reason")
