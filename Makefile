@@ -1110,7 +1110,7 @@ UNIT_call_limits	= $(UNIT_frame)
 UNIT_health	= $(UNIT_frame)
 UNIT_result_meta	= $(UNIT_frame)
 UNIT_learn = \
-	$(BASE_SMALL) \
+	$(POLICY_READ) $(BASE_SMALL) \
 	leash/cell/watched_calls.o \
 	policy/lang/keyword.o \
 	shim/base/buf.o \

@@ -6,6 +6,7 @@
 #ifndef KENNEL_LEASH_LAUNCH_H
 #define KENNEL_LEASH_LAUNCH_H
 
+#include "leash/keeper/keeper.h"
 #include "leash/private.h"
 #include "leash/vault/fingerprint.h"
 #include "shim/base/cause.h"
@@ -45,6 +46,8 @@ int launch_vault_check(struct leash *, const struct sealed_secret *, struct reas
  * scrubber learns them under this number; the server does not get them. */
 int launch_vault_replaced(
     struct leash *, const struct sealed_secret *, uint32_t number, struct reason *why);
+/* Connects to the running keeper; without one (-ENOENT) no vault is unlocked. 0 or -errno. */
+int launch_reach_keeper(const struct leash *, int *ret_fd, enum keeper_state *ret_state);
 /* Closes the connection; call once all values are resolved. */
 void launch_vault_end(void);
 

@@ -147,22 +147,27 @@ closed_reason(void)
 	return REASON_LOCKED;
 }
 
-/* Connects to the running keeper; without one, no vault is unlocked. */
+int
+launch_reach_keeper(const struct leash *l, int *ret_fd, enum keeper_state *ret_state)
+{
+	const char *run_dir = getenv("KENNEL_RUN_AT");
+	char who[KEEPER_WHO_MAX];
+
+	(void)snprintf(who, sizeof(who), "kennel-leash %.40s",
+	    policy_str(&l->policy, l->server->name));
+	return run_dir == NULL ? -ENOENT
+			       : keeper_reach(run_dir, -1, who, ret_fd, ret_state);
+}
+
 static int
 connect_keeper(const struct missing *m)
 {
-	const char *run_dir = getenv("KENNEL_RUN_AT");
 	enum keeper_state state;
-	char who[KEEPER_WHO_MAX];
 	int r;
 
 	if (keeper_session.keeper >= 0)
 		return 0;
-	(void)snprintf(who, sizeof(who), "kennel-leash %.40s",
-	    policy_str(&m->l->policy, m->l->server->name));
-	r = run_dir == NULL
-		? -ENOENT
-		: keeper_reach(run_dir, -1, who, &keeper_session.keeper, &state);
+	r = launch_reach_keeper(m->l, &keeper_session.keeper, &state);
 	if (r == -ENOENT)
 		return say_missing(m, r, closed_reason(), NULL);
 	if (r < 0)

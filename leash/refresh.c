@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 
 #include "leash/keeper/keeper.h"
+#include "leash/launch.h"
 #include "leash/private.h"
 #include "leash/refresh_request.h"
 #include "leash/vault/secret_path.h"
@@ -313,16 +314,10 @@ on_server(struct loop *loop, int fd, short revents, void *arg)
 static int
 connect_keeper(struct leash *l, struct reason *why)
 {
-	const char *run_dir = getenv("KENNEL_RUN_AT");
 	struct refresh *f = l->refresh;
 	enum keeper_state state = STATE_LOCKED;
-	char who[KEEPER_WHO_MAX];
-	int r;
+	int r = launch_reach_keeper(l, &f->keeper, &state);
 
-	(void)snprintf(who, sizeof(who), "kennel-leash %.40s",
-	    policy_str(&l->policy, l->server->name));
-	r = run_dir == NULL ? -ENOENT
-			    : keeper_reach(run_dir, -1, who, &f->keeper, &state);
 	if (r < 0 && r != -ENOENT)
 		return reason_set(why, r, "unable to reach the keeper: %s", strerror(-r));
 	/* a server may start without: each request gets the reason */

@@ -71,9 +71,8 @@ image_mapped(pid_t pid, struct image_key *ret)
 	return key_of_link(link, ret);
 }
 
-/* The start directory of a relative path, as a path in the caller's view. */
-static int
-base_of(const struct call *c, char *ret, size_t cap)
+int
+call_base(const struct call *c, char *ret, size_t cap)
 {
 	char link[64];
 	ssize_t n;
@@ -252,7 +251,7 @@ image_asked(struct gate *g, const struct call *c, struct image_key *ret)
 		return r == -ENOENT ? -EBADF : r;
 	}
 	if (path[0] != '/') {
-		r = base_of(c, text, PATH_MAX);
+		r = call_base(c, text, PATH_MAX);
 		if (r < 0)
 			return r;
 		n = strlen(text);

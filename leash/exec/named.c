@@ -209,21 +209,15 @@ link_read(const char *link, char *to, size_t cap)
 
 /* The path of the call in g->call, absolute and tidy, to `to`. */
 static bool
-path_absolute(struct gate *g, int dirfd, char to[NAMED_CAP])
+path_absolute(struct gate *g, char to[NAMED_CAP])
 {
 	const char *path = g->call->path;
-	char link[64];
 	size_t n = 0;
 
 	if (path[0] == '\0')
 		return false; /* it means the descriptor */
 	if (path[0] != '/') {
-		if (dirfd == AT_FDCWD)
-			(void)snprintf(link, sizeof(link), "/proc/%d/cwd", g->call->tid);
-		else
-			(void)snprintf(
-			    link, sizeof(link), "/proc/%d/fd/%d", g->call->tid, dirfd);
-		if (!link_read(link, to, PATH_MAX))
+		if (call_base(g->call, to, PATH_MAX) < 0)
 			return false;
 		n = strlen(to);
 	}
@@ -342,12 +336,12 @@ add_path(struct gate *g, const struct file_call *f, size_t i, const uint64_t *ar
 	struct named *n = g->named;
 	struct report_of *r = &n->todo[n->todo_n];
 	struct call *c = g->call;
-	int dirfd = f->at[i].dir == NO_ARG ? AT_FDCWD : (int)arg[f->at[i].dir];
 	const char *clean;
 
+	c->dirfd = f->at[i].dir == NO_ARG ? AT_FDCWD : (int)arg[f->at[i].dir];
 	c->path_at = arg[f->at[i].path];
 	r->use = use_of(c, f, arg);
-	if (r->use == 0 || call_copy_path(c) < 0 || !path_absolute(g, dirfd, r->path) ||
+	if (r->use == 0 || call_copy_path(c) < 0 || !path_absolute(g, r->path) ||
 	    is_synthetic(r->path))
 		return;
 	clean = explain_clean(g, r->path);

@@ -192,6 +192,10 @@ int call_read_process(struct call *, pid_t);
 void call_wipe(struct call *);
 
 /* ---- image.c ------------------------------------------------------------- */
+
+/* The directory that a relative path of this call begins at, as the caller sees it: 0 or
+ * -errno. */
+int call_base(const struct call *, char *ret, size_t cap);
 int image_load(struct gate *);
 /* The file that the call names, resolved as the caller would.  A negative errno is the
  * caller's result. */

@@ -1,38 +1,27 @@
 #include "supervisor/learn/argv_pattern.h"
 
+#include <stdint.h>
 #include <string.h>
 
+#include "policy/sealed/arg_slot.h"
 #include "shim/base/array.h"
 
-#define NUMBER_DIGITS_MAX 18 /* of <number> */
-
-/* Digits without a leading zero: what <number> matches. */
+/* Are these what <number> and <path:root> match? */
 static bool
 is_number(const char *text)
 {
-	size_t n = strspn(text, "0123456789");
+	const struct slot_value number = {.type = SLOT_NUMBER, .hi = UINT64_MAX};
 
-	return n > 0 && n <= NUMBER_DIGITS_MAX && text[n] == '\0' &&
-	       (text[0] != '0' || n == 1);
+	return slot_match(&number, text, strlen(text));
 }
 
-/* An absolute path in normal form, this directory or below it: what <path:> matches. */
 static bool
 is_path_below(const char *text, const char *root)
 {
-	size_t n = strlen(root);
+	const struct slot_value path = {
+	    .type = SLOT_PATH, .text = root, .len = strlen(root)};
 
-	if (n == 0 || strncmp(text, root, n) != 0 || (text[n] != '\0' && text[n] != '/'))
-		return false;
-	for (const char *at = text; *at == '/';) {
-		size_t len = strcspn(++at, "/");
-
-		if (len == 0 || (len == 1 && at[0] == '.') ||
-		    (len == 2 && at[0] == '.' && at[1] == '.'))
-			return false;
-		at += len;
-	}
-	return true;
+	return root[0] != '\0' && slot_match(&path, text, strlen(text));
 }
 
 /* A word after it may be code, or name code, or decide what the program does.  Short
