@@ -19,7 +19,6 @@
 #include "shim/base/array.h"
 #include "supervisor/cli/mcp_client.h"
 
-#define PAGES_MAX 64
 #define TOOLS_MAX 512
 #define LINES_MAX (128u << 10)
 
@@ -101,8 +100,9 @@ init_tool(struct json definition, char name[INIT_TOOL_MAX], bool *ret_reads)
 }
 
 static int
-add_tool(struct tools_found *found, struct json item)
+add_tool(void *arg, struct json item)
 {
+	struct tools_found *found = arg;
 	char name[INIT_TOOL_MAX];
 	bool allowed;
 
@@ -119,26 +119,13 @@ add_tool(struct tools_found *found, struct json item)
 static int
 add_tools(struct tools_found *found, struct client *c)
 {
-	char params[CLIENT_PAGE_MAX] = "";
-	struct json key, item;
-	struct json_walk w;
-	int r = 1;
+	int r = client_tools(c, add_tool, found);
 
-	for (int page = 0; r > 0 && page < PAGES_MAX; page++) {
-		r = client_ask(c, "tools/list", params);
-		if (r < 0)
-			return r;
-		json_walk(&w, c->m.result[RESULT_TOOLS]);
-		while (r == 0 && json_next(&w, &key, &item))
-			r = add_tool(found, item);
-		if (r == 0)
-			r = client_next_page(c, params);
-	}
 	if (r == 0 && found->lines.len == 0) {
 		(void)snprintf(c->why, sizeof(c->why), "it lists no tool"); /* fits */
 		return -ENOENT;
 	}
-	return r < 0 ? r : 0;
+	return r;
 }
 
 int

@@ -245,6 +245,27 @@ client_next_page(struct client *c, char params[CLIENT_PAGE_MAX])
 	return 1;
 }
 
+int
+client_tools(struct client *c, client_tool_fn *fn, void *arg)
+{
+	char params[CLIENT_PAGE_MAX] = "";
+	struct json key, item;
+	struct json_walk w;
+	int r = 1;
+
+	for (int page = 0; r > 0 && page < CLIENT_PAGES_MAX; page++) {
+		r = client_ask(c, "tools/list", params);
+		if (r < 0)
+			return r;
+		json_walk(&w, c->m.result[RESULT_TOOLS]);
+		while (r == 0 && json_next(&w, &key, &item))
+			r = fn(arg, item);
+		if (r == 0)
+			r = client_next_page(c, params);
+	}
+	return r < 0 ? r : 0;
+}
+
 /* ---- begin and end -------------------------------------------------------- */
 
 static int

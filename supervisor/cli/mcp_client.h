@@ -62,5 +62,10 @@ int client_ask(struct client *, const char *method, const char *params);
  * none; -E2BIG, with why.
  */
 int client_next_page(struct client *, char params[CLIENT_PAGE_MAX]);
+/* Asks for the list of tools, at most CLIENT_PAGES_MAX pages of it, and calls fn for each
+ * definition; a result below 0 ends it and is returned. 0, or as client_ask. */
+#define CLIENT_PAGES_MAX 64
+typedef int client_tool_fn(void *arg, struct json definition);
+int client_tools(struct client *, client_tool_fn *fn, void *arg);
 
 #endif

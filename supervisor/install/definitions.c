@@ -13,8 +13,7 @@
 #include "supervisor/cli/mcp_client.h"
 #include "supervisor/draft/draft.h"
 
-#define PAGES_MAX 64
-#define TEXT_MAX  (256u << 10)
+#define TEXT_MAX (256u << 10)
 
 /* ---- the cell ---------------------------------------------------------------------- */
 
@@ -56,8 +55,9 @@ printable(const void *bytes, size_t len)
 }
 
 static int
-add(struct definitions *d, struct json item)
+add(void *arg, struct json item)
 {
+	struct definitions *d = arg;
 	struct json name;
 	char text[1024];
 	struct buf body;
@@ -76,27 +76,6 @@ add(struct definitions *d, struct json item)
 		r = -ENOMEM;
 	d->n++;
 	return r;
-}
-
-static int
-add_all(struct definitions *d, struct client *c)
-{
-	char params[CLIENT_PAGE_MAX] = "";
-	struct json key, item;
-	struct json_walk w;
-	int r = 1;
-
-	for (int page = 0; r > 0 && page < PAGES_MAX; page++) {
-		r = client_ask(c, "tools/list", params);
-		if (r < 0)
-			return r;
-		json_walk(&w, c->m.result[RESULT_TOOLS]);
-		while (r == 0 && json_next(&w, &key, &item))
-			r = add(d, item);
-		if (r == 0)
-			r = client_next_page(c, params);
-	}
-	return r < 0 ? r : 0;
 }
 
 int
@@ -120,7 +99,7 @@ definitions_ask(const char *file, const char *name, int argc, char *const *argv,
 	}
 	r = client_open(&c, to, from, "{}");
 	if (r == 0)
-		r = add_all(ret, &c);
+		r = client_tools(&c, add, ret);
 	if (r < 0)
 		(void)snprintf(ret->why, sizeof(ret->why), "%s", c.why); /* as long */
 	client_free(&c);

@@ -37,7 +37,6 @@
 #define INPUT_MAX   65536
 #define SHOWN_MAX   2000 /* bytes of a line */
 #define POLICY_MAX  (1u << 20)
-#define PAGES_MAX   64
 #define NAMES_MAX   1024
 
 struct trial {
@@ -137,16 +136,17 @@ write_run(const struct trial *t, const char *text)
 
 /* ---- the prompt -------------------------------------------------------------------------- */
 
-static void
-show_tool(struct json item, struct names *names)
+static int
+show_tool(void *arg, struct json item)
 {
+	struct names *names = arg;
 	char name[256], about[4096];
 	struct json text;
 	size_t len;
 
 	if (json_get(item, "name", &text) < 0 ||
 	    json_text(text, name, sizeof(name), &len) < 0)
-		return;
+		return 0;
 	if (json_get(item, "description", &text) < 0 ||
 	    json_text(text, about, sizeof(about), &len) < 0)
 		about[0] = '\0';
@@ -156,27 +156,7 @@ show_tool(struct json item, struct names *names)
 	put_lines("    ", name);
 	if (about[0] != '\0')
 		put_lines("        ", about);
-}
-
-static int
-show_tools(struct client *c, struct names *names)
-{
-	char params[CLIENT_PAGE_MAX] = "";
-	struct json key, item;
-	struct json_walk w;
-	int r = 1;
-
-	printf("\nIts tools:\n\n");
-	for (int page = 0; r > 0 && page < PAGES_MAX; page++) {
-		r = client_ask(c, "tools/list", params);
-		if (r < 0)
-			return r;
-		json_walk(&w, c->m.result[RESULT_TOOLS]);
-		while (json_next(&w, &key, &item))
-			show_tool(item, names);
-		r = client_next_page(c, params);
-	}
-	return r < 0 ? r : 0;
+	return 0;
 }
 
 static void
@@ -294,8 +274,10 @@ serve(const struct trial *t)
 		return EXIT_FAILED;
 	}
 	r = client_open(&c, to, from, "{}");
-	if (r == 0)
-		r = show_tools(&c, &names);
+	if (r == 0) {
+		printf("\nIts tools:\n\n");
+		r = client_tools(&c, show_tool, &names);
+	}
 	if (r == 0)
 		r = prompt(&c, &names);
 	for (size_t i = 0; i < names.n; i++)

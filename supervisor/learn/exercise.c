@@ -12,8 +12,7 @@
 #include "supervisor/cli/init_tools.h"
 #include "supervisor/cli/mcp_client.h"
 
-#define PAGES_MAX 16
-#define ROUNDS    2 /* calls of a tool, with a directory and with a file */
+#define ROUNDS 2 /* calls of a tool, with a directory and with a file */
 
 /* ---- calls ---------------------------------------------------------------------- */
 
@@ -21,12 +20,14 @@
 struct planned {
 	struct buf text;
 	size_t n, skipped;
+	const struct exercise_values *given;
 };
 
 static int
-plan_tool(struct planned *p, struct json item, const struct exercise_values *given)
+plan_tool(void *arg, struct json item)
 {
-	struct exercise_values v = *given;
+	struct planned *p = arg;
+	struct exercise_values v = *p->given;
 	char name[INIT_TOOL_MAX];
 	struct buf params;
 	bool reads;
@@ -56,27 +57,6 @@ plan_tool(struct planned *p, struct json item, const struct exercise_values *giv
 }
 
 static int
-plan_tools(struct client *c, struct planned *p, const struct exercise_values *v)
-{
-	char page[CLIENT_PAGE_MAX] = "";
-	struct json key, item;
-	struct json_walk w;
-	int r = 1;
-
-	for (int i = 0; r > 0 && i < PAGES_MAX; i++) {
-		r = client_ask(c, "tools/list", page);
-		if (r < 0)
-			return r;
-		json_walk(&w, c->m.result[RESULT_TOOLS]);
-		while (r == 0 && json_next(&w, &key, &item))
-			r = plan_tool(p, item, v);
-		if (r == 0)
-			r = client_next_page(c, page);
-	}
-	return r < 0 ? r : 0;
-}
-
-static int
 call_all(struct client *c, const struct planned *p)
 {
 	const char *at = (const char *)p->text.data;
@@ -99,13 +79,13 @@ call_all(struct client *c, const struct planned *p)
 int
 exercise(int to, int from, const struct exercise_values *v, char *why, size_t why_cap)
 {
-	struct planned p = {.n = 0};
+	struct planned p = {.given = v};
 	static struct client c; /* large */
 	int r = client_open(&c, to, from, "{}");
 
 	buf_init(&p.text, 2u << 20);
 	if (r == 0)
-		r = plan_tools(&c, &p, v);
+		r = client_tools(&c, plan_tool, &p);
 	if (r == 0)
 		r = call_all(&c, &p);
 	if (p.skipped > 0)
