@@ -383,13 +383,12 @@ static const struct help_verb approve_verbs[] = {
 	"", "kennel approve reopen team/github/token", "-",
 	.more =
 	    "After a refusal, requests of the same session of `kennel serve` for the "
-	    "path "
-	    "of a\n"
-	    "secret are refused unasked until then; and calls of a tool, programs and "
-	    "hosts of\n"
-	    "a NAME for 60 seconds, or for 10 minutes after three refusals. The exit "
-	    "status is\n"
-	    "1 if nothing was refused."},
+	    "path\n"
+	    "of a secret are refused unasked until then; and calls of a tool, programs "
+	    "and\n"
+	    "hosts of a NAME for 60 seconds, or for 10 minutes after three refusals. "
+	    "The\n"
+	    "exit status is 1 if nothing was refused."},
 };
 
 const struct help_family approve_help = {

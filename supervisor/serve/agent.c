@@ -109,6 +109,17 @@ takes_era(struct hub *h, struct incoming *in)
 	return true;
 }
 
+void
+hub_broken(struct hub *h, int status, const char *why)
+{
+	if (h->broken != NULL)
+		return;
+	h->broken = strdup(why);
+	if (h->broken == NULL)
+		hub_end(h, "out of memory");
+	h->status = status;
+}
+
 static void
 request(struct hub *h, struct incoming *in)
 {

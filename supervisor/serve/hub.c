@@ -45,17 +45,6 @@ hub_end(struct hub *h, const char *why)
 	loop_stop(&h->loop);
 }
 
-void
-hub_broken(struct hub *h, int status, const char *why)
-{
-	if (h->broken != NULL)
-		return;
-	h->broken = strdup(why);
-	if (h->broken == NULL)
-		hub_end(h, "out of memory");
-	h->status = status;
-}
-
 static void
 on_signal(struct loop *loop, int fd, short revents, void *arg)
 {

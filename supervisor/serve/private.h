@@ -263,8 +263,6 @@ struct hub {
 
 /* hub.c */
 void hub_end(struct hub *, const char *why);
-/* Serves nothing: the agent's next request gets the first reason, then it ends. */
-void hub_broken(struct hub *, int status, const char *why);
 /* Call after a change of what the loop should wait for. */
 void hub_arm(struct hub *);
 /* turns.c: is there room for what a line leads to? Ask before each. Writes what the agent takes. A
@@ -293,6 +291,8 @@ void server_report_state(const struct server *, struct hub_row *ret);
 
 /* agent.c: a line of the agent; waited: it was parked. */
 void agent_take(struct hub *, const uint8_t *, size_t, bool waited);
+/* Serves nothing: the agent's next request gets the first reason, then it ends. */
+void hub_broken(struct hub *, int status, const char *why);
 /* The lines that were read, as long as there is room. */
 void agent_pump(struct hub *);
 void agent_ready(struct loop *, int fd, short revents, void *hub);
