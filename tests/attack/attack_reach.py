@@ -487,6 +487,8 @@ def own():
                                ("write", "sources.kennel", "the routes of secrets"),
                                ("write", "secrets.kennel", "the index of secrets"),
                                ("write", "settings.kennel", "kennel's settings"),
+                               ("write", "catalog.kennel", "the catalog of tokens"),
+                               ("write", "catalogs", "the fetched catalogs"),
                                ("write", "mcp-servers.json", "the file of servers"),
                                ("write", "registry", "the registry of servers"),
                                ("write", "audit", "the audit log"), ("read", "audit/audit.key", "a key of the audit log"),
