@@ -196,7 +196,7 @@ finish(struct plan *p)
 		return EXIT_CONFIG;
 	}
 	if (p->preset != NULL)
-		printf("The draft is made from the preset for %s.\n", p->d.package.name);
+		printf("The draft is made from the preset for %s.\n", preset_name(&p->d));
 	if (p->start && p->preset == NULL)
 		ask_tools(p, path);
 	printf("A draft is in %s: review it, then:\n\n"

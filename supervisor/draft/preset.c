@@ -1,15 +1,17 @@
 /*
  * A preset defines its interpreter, package and directory with `let`, each on a line
- * of its own. Those lines, the server's name, and what the agent's entry sets itself are
- * replaced; all else is copied.
+ * of its own; one for Python its virtual environment. Those lines, the server's name,
+ * and what the agent's entry sets itself are replaced; all else is copied.
  */
 #include "supervisor/draft/preset.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,6 +21,7 @@
 #include "supervisor/base/paths.h"
 
 #define PRESET_MAX 65536
+#define OF_VENV    "$venv/bin/"
 
 /* The text of a line after this prefix, or NULL. */
 static const char *
@@ -27,26 +30,6 @@ behind(const char *line, const char *start)
 	size_t n = strlen(start);
 
 	return strncmp(line, start, n) == 0 ? line + n : NULL;
-}
-
-static int
-is_for(const char *text, const char *package)
-{
-	const char *line = text, *value, *at;
-	size_t n = strlen(package);
-
-	for (; line != NULL; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		value = behind(line, "let package = ");
-		if (value == NULL)
-			continue;
-		at = strstr(value, "/node_modules/");
-		if (at == NULL)
-			return 0;
-		at += strlen("/node_modules/");
-		return strncmp(at, package, n) == 0 && at[n] == '\n';
-	}
-	return 0;
 }
 
 const char *
@@ -75,60 +58,6 @@ preset_missing(const char **at, size_t *ret_len)
 	return NULL;
 }
 
-/* ---- the file ---------------------------------------------------------------- */
-
-static char *
-try_file(const char *package, const char *path)
-{
-	char *text = NULL;
-	size_t len;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY), r;
-
-	if (fd < 0)
-		return NULL;
-	r = fd_slurp(fd, PRESET_MAX, &text, &len);
-	fd_close(&fd);
-	if (r < 0)
-		return NULL;
-	if (strlen(text) == len && is_for(text, package))
-		return text;
-	free(text);
-	return NULL;
-}
-
-/* True for a path that needs no quotes in the language and is one line, as a preset's
- * `let` requires. Any other path gets a draft, which quotes it. */
-static bool
-is_bare(const char *path)
-{
-	return path[strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				 "0123456789-._/@+:=,%")] == '\0';
-}
-
-char *
-preset_for(const struct draft *d)
-{
-	const char *folder = paths_presets_dir();
-	char path[2 * PATH_MAX], *text = NULL;
-	struct dirent *e;
-	DIR *dir;
-
-	if (folder == NULL || d->package.name[0] == '\0' || !is_bare(d->package.root) ||
-	    !is_bare(d->program) || !is_bare(d->modules) || !is_bare(d->work))
-		return NULL;
-	dir = opendir(folder);
-	if (dir == NULL)
-		return NULL;
-	while (text == NULL && (e = readdir(dir)) != NULL) {
-		if (strstr(e->d_name, ".kennel") == NULL)
-			continue;
-		(void)snprintf(path, sizeof(path), "%s/%s", folder, e->d_name); /* fits */
-		text = try_file(d->package.name, path);
-	}
-	(void)closedir(dir); /* read-only */
-	return text;
-}
-
 /* The first line with this prefix: the text after it, or NULL. */
 static const char *
 find_line(const char *text, const char *start)
@@ -142,6 +71,116 @@ find_line(const char *text, const char *start)
 			return at;
 	}
 	return NULL;
+}
+
+/* True for a path that needs no quotes in the language and is one line, as a preset's
+ * `let` requires. Any other path gets a draft, which quotes it. */
+static bool
+is_bare(const char *path)
+{
+	return path[strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				 "0123456789-._/@+:=,%")] == '\0';
+}
+
+static bool
+is_for_package(const char *text, const char *package)
+{
+	const char *value = find_line(text, "let package = "), *at;
+	size_t n = strlen(package);
+
+	at = value == NULL ? NULL : strstr(value, "/node_modules/");
+	if (at == NULL || at > value + strcspn(value, "\n"))
+		return false;
+	at += strlen("/node_modules/");
+	return strncmp(at, package, n) == 0 && at[n] == '\n';
+}
+
+/* Of Python: by the program that it starts from its virtual environment. */
+static bool
+is_for_program(const char *text, const char *program)
+{
+	const char *at = find_line(text, "\trun " OF_VENV "python3 " OF_VENV);
+	size_t n = strlen(program);
+
+	return at != NULL && strncmp(at, program, n) == 0 && strchr(" \n", at[n]) != NULL;
+}
+
+/* The name of the distribution whose program of the same name the draft starts from a
+ * virtual environment, or NULL. */
+static const char *
+distribution_of(const struct draft *d)
+{
+	char pattern[2 * PATH_MAX], name[NAME_MAX + 1];
+	const char *rest = d->venv[0] == '\0' ? NULL : behind(d->script, d->venv);
+	const char *program = rest == NULL ? NULL : behind(rest, "/bin/");
+	glob_t found;
+	bool has;
+
+	if (program == NULL || strlen(program) >= sizeof(name) || !is_bare(d->venv) ||
+	    program[strspn(program, "abcdefghijklmnopqrstuvwxyz0123456789-")] != '\0')
+		return NULL;
+	(void)snprintf(name, sizeof(name), "%s", program); /* fits */
+	for (char *p = name; *p != '\0'; p++)
+		*p = (char)(*p == '-' ? '_' : *p);
+	(void)snprintf(pattern, sizeof(pattern),
+	    "%s/lib/python3*/site-packages/%s-[0-9]*.dist-info", d->venv,
+	    name); /* fits */
+	has = glob(pattern, 0, NULL, &found) == 0;
+	globfree(&found);
+	return has ? program : NULL;
+}
+
+const char *
+preset_name(const struct draft *d)
+{
+	return d->package.name[0] != '\0' ? d->package.name : distribution_of(d);
+}
+
+/* ---- the file ---------------------------------------------------------------- */
+
+static char *
+try_file(const struct draft *d, const char *name, const char *path)
+{
+	char *text = NULL;
+	size_t len;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY), r;
+
+	if (fd < 0)
+		return NULL;
+	r = fd_slurp(fd, PRESET_MAX, &text, &len);
+	fd_close(&fd);
+	if (r < 0)
+		return NULL;
+	if (strlen(text) == len &&
+	    (d->package.name[0] != '\0' ? is_for_package(text, name)
+					: is_for_program(text, name)))
+		return text;
+	free(text);
+	return NULL;
+}
+
+char *
+preset_for(const struct draft *d)
+{
+	const char *folder = paths_presets_dir(), *name = preset_name(d);
+	char path[2 * PATH_MAX], *text = NULL;
+	struct dirent *e;
+	DIR *dir;
+
+	if (folder == NULL || name == NULL || !is_bare(d->package.root) ||
+	    !is_bare(d->program) || !is_bare(d->modules) || !is_bare(d->work))
+		return NULL;
+	dir = opendir(folder);
+	if (dir == NULL)
+		return NULL;
+	while (text == NULL && (e = readdir(dir)) != NULL) {
+		if (strstr(e->d_name, ".kennel") == NULL)
+			continue;
+		(void)snprintf(path, sizeof(path), "%s/%s", folder, e->d_name); /* fits */
+		text = try_file(d, name, path);
+	}
+	(void)closedir(dir); /* read-only */
+	return text;
 }
 
 bool
@@ -207,13 +246,18 @@ put_run(const struct draft *d, const char *words, size_t n, FILE *out)
 {
 	size_t len = word_len(words, n), script = 0;
 	bool by_node = behind(words, "$node ") != NULL;
+	bool by_venv = behind(words, OF_VENV) != NULL;
 	int r = 0;
 
-	if (by_node) {
+	if (by_node || by_venv) {
 		script = len + 1;
 		len = script + word_len(words + script, n - script);
 	}
-	if (!by_node) {
+	if (by_venv) {
+		fprintf(out, "\trun");
+		for (int i = 0; r == 0 && i < d->args_at; i++)
+			r = draft_word(out, d->argv[i]);
+	} else if (!by_node) {
 		fprintf(out, "\trun %.*s", (int)len, words);
 	} else if (d->script[0] != '\0') {
 		r = put_program(d, words + script, len - script, out);
@@ -324,6 +368,7 @@ put_line(const struct draft *d, const char *line, size_t n, bool *skip, FILE *ou
 	} mine[] = {
 	    {"let node = ", d->script[0] == '\0' ? "" : d->program, ""},
 	    {"let package = ", d->package.root, ""},
+	    {"let venv = ", d->venv, ""},
 	    {"let work = ", d->work, ""},
 	    {"server ", d->name, " {"},
 	};
@@ -358,7 +403,7 @@ preset_write(const char *preset, const struct draft *d, FILE *out)
 	const char *end;
 	int r = 0;
 
-	fprintf(out, "# From the preset for %s: review every line.\n", d->package.name);
+	fprintf(out, "# From the preset for %s: review every line.\n", preset_name(d));
 	for (; r == 0 && *preset != '\0'; preset = end + (*end == '\n')) {
 		end = preset + strcspn(preset, "\n");
 		r = put_line(d, preset, (size_t)(end - preset), skip, out);

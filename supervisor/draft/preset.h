@@ -9,7 +9,10 @@
 
 #include "supervisor/draft/draft.h"
 
-/* The preset for the draft's package, to be freed; NULL if there is none. */
+/* The package, or the distribution of Python, that a preset may be for; NULL: neither. The
+ * user has named it: it is the name that it was installed under. */
+const char *preset_name(const struct draft *);
+/* The preset for it, to be freed; or NULL. */
 char *preset_for(const struct draft *);
 /* Does it have a directory to work in that is not known yet? If it sets a variable to
  * a path in that directory, and the agent's entry sets the same variable, this fills in

@@ -608,5 +608,161 @@ def virtual():
     equal(m.initialize()["result"]["serverInfo"]["name"], "installed", "initialize")
     m.close()
 
+
+FETCH = """
+import json, subprocess, sys, urllib.request
+def main():
+    for line in sys.stdin:
+        m = json.loads(line)
+        if m["method"] == "tools/call":
+            got = []
+            url = m["params"]["arguments"]["url"]
+            for path in (url.partition("//")[2].partition("/")[0] + "/robots.txt", url.partition("//")[2]):
+                try:
+                    got.append(urllib.request.urlopen("http://" + path, timeout=5).read().decode())
+                except OSError as e:
+                    got.append(type(e).__name__)
+            try:
+                subprocess.run(["node", "-v"])
+            except FileNotFoundError:
+                got.append("no node")
+            result = {"content": [{"type": "text", "text": json.dumps(got)}]}
+        else:
+            result = {"initialize": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "f", "version": "1"}},
+                      "tools/list": {"tools": [{"name": n, "inputSchema": {"type": "object"}} for n in ("fetch", "other")]}}.get(m["method"], {})
+        if "id" in m:
+            print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": result}), flush=True)
+"""
+SQLITE = """
+import argparse, json, sqlite3, sys
+from pathlib import Path
+TOOLS = ("read_query", "write_query", "create_table", "list_tables", "describe_table", "append_insight")
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--db-path", default="./sqlite_mcp_server.db")
+    path = str(Path(p.parse_args().db_path).expanduser())
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    sqlite3.connect(path).close()
+    for line in sys.stdin:
+        m = json.loads(line)
+        if m["method"] == "tools/call":
+            try:
+                with sqlite3.connect(path) as db:
+                    text = str(db.execute(m["params"]["arguments"]["query"]).fetchall())
+            except sqlite3.Error as e:
+                text = str(e)
+            result = {"content": [{"type": "text", "text": text}]}
+        else:
+            result = {"initialize": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}},
+                      "tools/list": {"tools": [{"name": n, "inputSchema": {"type": "object"}} for n in TOOLS]}}.get(m["method"], {})
+        if "id" in m:
+            print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": result}), flush=True)
+"""
+
+
+def distribution(venv, name, text, named=None):
+    """A package in a virtual environment, with a program, as pip leaves them."""
+    r = run(["/usr/bin/python3", "-m", "venv", "--without-pip", venv])
+    if r.returncode != 0:
+        skip("python3 -m venv: " + r.stderr.decode()[-200:])
+    module = name.replace("-", "_")
+    site = [d for d, _, _ in os.walk(venv + "/lib") if d.endswith("/site-packages")][0]
+    os.makedirs(site + "/" + module)
+    os.makedirs("%s/%s-1.0.0.dist-info" % (site, (named or name).replace("-", "_")))
+    with open("%s/%s/__init__.py" % (site, module), "w") as f:
+        f.write(text)
+    with open(venv + "/bin/" + name, "w") as f:
+        f.write("#!%s/bin/python3\nimport sys\nfrom %s import main\nsys.exit(main())\n" % (venv, module))
+    os.chmod(venv + "/bin/" + name, 0o755)
+
+
+def tools(m):
+    return sorted(t["name"] for t in m.request("tools/list")["result"]["tools"])
+
+
+def called(m, name, **arguments):
+    return m.request("tools/call", {"name": name, "arguments": arguments})["result"]
+
+
+@test("the preset for a database of SQLite in a virtual environment of Python: a stand-in reads, and cannot write", 120)
+def sqlite():
+    import sqlite3
+    env, work = {"KENNEL_HOME": HOME + "31", "PATH": "/usr/bin:/bin"}, os.path.realpath(TMP) + "/init-db"
+    os.makedirs(work)
+    with sqlite3.connect(work + "/my.db") as db:
+        db.execute("CREATE TABLE t (a)")
+        db.execute("INSERT INTO t VALUES ('needle')")
+    db.close()
+    os.chmod(work, 0o777)
+    os.chmod(work + "/my.db", 0o666)
+    venv = HOME + "31/servers/db"
+    os.makedirs(HOME + "31", mode=0o700)
+    distribution(venv, "mcp-server-sqlite", SQLITE)
+    r = run([KENNEL, "install", "db", "--work", work, "--", "uvx", "mcp-server-sqlite==1.0.0", "--db-path", work + "/my.db"], env=env)
+    equal(r.returncode, 0, r.stdout + r.stderr)
+    within(b"from the preset for mcp-server-sqlite.", r.stdout)
+    text = reads(HOME + "31/policies/db.kennel").decode()
+    within("let venv = %s\n" % venv, text)
+    within('run %s/bin/python3 %s/bin/mcp-server-sqlite "--db-path" %s/my.db\n' % (venv, venv, work), text)
+    m = Mcp([KENNEL, "run", "db"], env=env)
+    m.initialize()
+    equal(tools(m), ["describe_table", "list_tables", "read_query"])
+    within("needle", called(m, "read_query", query="SELECT a FROM t")["content"][0]["text"])
+    within("readonly", called(m, "read_query", query="DELETE FROM t")["content"][0]["text"], "the directory is read-only")
+    equal(called(m, "write_query", query="DELETE FROM t")["isError"], True)
+    m.close()
+    # the control: with write, it does
+    with open(HOME + "31/w.kennel", "w") as f:
+        f.write(text.replace("read $work", "write $work"))
+    m = Mcp([KENNEL, "run", "db", "--policy", HOME + "31/w.kennel"], env=env)
+    m.initialize()
+    equal(called(m, "read_query", query="DELETE FROM t")["content"][0]["text"], "[]")
+    m.close()
+
+
+@test("the preset for pages in a virtual environment of Python: a stand-in reaches no host but those of its policy", 120)
+def fetch():
+    import http.server
+    import threading
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"page " + self.path.encode())
+
+        def log_message(self, *args):
+            pass
+    web = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=web.serve_forever, daemon=True).start()
+    host = "localhost:%d" % web.server_address[1]
+    env, venv = {"KENNEL_HOME": HOME + "32", "PATH": "/usr/bin:/bin"}, os.path.realpath(TMP) + "/init-fetch"
+    distribution(venv, "mcp-server-fetch", FETCH)
+    status, out, err = init("web", "--", venv + "/bin/mcp-server-fetch", env=env, n=32)
+    equal(status, 0, out + err)
+    within("from the preset for mcp-server-fetch.", out)
+    path = HOME + "32/policies/web.kennel"
+    text = reads(path).decode()
+    for file, wanted in ((path, ["URLError", "URLError", "no node"]), (HOME + "32/w.kennel", ["page /robots.txt", "page /a", "no node"])):
+        m = Mcp([KENNEL, "run", "web", "--policy", file], env=env)
+        m.initialize()
+        equal(tools(m), ["fetch"])
+        equal(json.loads(called(m, "fetch", url="http://%s/a" % host)["content"][0]["text"]), wanted)
+        m.close()
+        with open(HOME + "32/w.kennel", "w") as f:
+            f.write("\n".join("\tnet allow %s to loopback plain" % host if line.startswith("\tnet ") else line for line in text.splitlines()) + "\n")
+    web.shutdown()
+    web.server_close()
+
+
+@test("a program of the name of a preset's package, of another distribution, gets no preset")
+def not_that_distribution():
+    venv = os.path.realpath(TMP) + "/init-other"
+    distribution(venv, "mcp-server-fetch", FETCH, "other")
+    status, out, err = init("web", "--no-start", "--", venv + "/bin/mcp-server-fetch", env={"PATH": "/usr/bin:/bin"}, n=33)
+    equal(status, 0, out + err)
+    absent("preset", out)
+
+
 if __name__ == "__main__":
     main()

