@@ -311,11 +311,15 @@ put_exec(const char *program, const struct argv_line *line, const char *work,
 
 	if (one != NULL && fclose(one) != 0)
 		ok = false;
-	if (ok)
+	if (ok) {
 		fprintf(out, "    exec allow%s    # ", text);
-	else
-		fputs("    # a program with arguments that no policy can contain, by ",
+	} else {
+		fputs("    # arguments that no policy can contain; to allow any:  exec "
+		      "allow ",
 		    out);
+		learn_inert(out, program);
+		fputs(" **    # ", out);
+	}
 	learn_inert(out, name == NULL ? caller : name + 1);
 	if (ok && line->examples > 1)
 		fprintf(out, ", with %zu lists of arguments", line->examples);

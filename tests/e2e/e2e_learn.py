@@ -38,6 +38,7 @@ def wants():
         "head": attempt(lambda: subprocess.run(["/usr/bin/head", "-n", str(count), work + "/a.txt"], capture_output=True, text=True, check=True).stdout),
         "sort": [attempt(lambda: subprocess.run(["/usr/bin/sort", work + "/a.txt", other], check=True, capture_output=True).returncode)
                  for other in ("/dev/null", work + "/docs/b.txt")],
+        "control": attempt(lambda: subprocess.run(["/usr/bin/head", "-n", "1\\x1f"], stderr=subprocess.DEVNULL).returncode),
         "loader": attempt(lambda: subprocess.run([LOADER, "--version"], stdin=subprocess.DEVNULL)),
         "spelled": attempt(lambda: subprocess.run(["/usr/bin/../bin/cut", "--version"], stdin=subprocess.DEVNULL)),
         "key": attempt(lambda: first(home + "/.ssh/id_test")),
@@ -136,6 +137,7 @@ def learned():
     within("credentials, and did not get them: %s/gh/hosts.yml" % p.work, text)
     within("credentials, which were not hidden while it was learned: %s/out/.env" % p.work, text)
     within("    # net allow api.learn.example:443    # refused", text)
+    within("    # arguments that no policy can contain; to allow any:  exec allow /usr/bin/head **    # python3", text)
     for program in (LOADER, "/usr/bin/../bin/cut"):
         within("    # exec allow %s" % program, text)
     within("%s is not granted in the learning cell" % LOADER, err)
