@@ -2099,7 +2099,11 @@ servers: deps-build
 test-drafts: deps-build
 	@$(MAKE) --no-print-directory $(PARALLEL) all
 	@python3 tests/servers/drafts.py
-.PHONY: conformance conformance-serve servers test-drafts
+# Twenty servers through kennel install, learn and run.
+test-learn: deps-build
+	@$(MAKE) --no-print-directory $(PARALLEL) all
+	@python3 tests/learn/learn.py
+.PHONY: conformance conformance-serve servers test-drafts test-learn
 tests-built: all unit $(TEST_PROGRAMS) $(RACE_PROGRAMS)
 .PHONY: deps deps-build test check demo bench tests-built
 
