@@ -14,7 +14,7 @@ ask() { # NAME COMMAND...: it succeeds
 # What packages and their tools own: not what apt, dpkg and caches write.
 listing() {
 	find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /tmp -o -path /run -o -path /var/lib/dpkg \
-	    -o -path /var/lib/apt -o -path /var/cache -o -path /var/log -o -path /etc/ld.so.cache \) -prune \
+	    -o -path /mnt -o -path /var/lib/apt -o -path /var/cache -o -path /var/log -o -path /etc/ld.so.cache \) -prune \
 	    -o -printf '%p %y %m\n' | sort
 }
 install() {
@@ -37,6 +37,29 @@ works() {
 	done
 	python3 -c 'import json; assert len(json.load(open("/usr/share/doc/kennel/kennel.spdx.json"))["files"]) > 10'
 }
+# A server in its sandbox, as this user: SETPRIV... answers, and sees no file but its own.
+serves() {
+	cat >/opt/server.py <<-'PYTHON'
+	import json, os, sys
+	for line in sys.stdin:
+	    m = json.loads(line)
+	    if "id" in m:
+	        print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": {"protocolVersion": "2025-11-25", "capabilities": {},
+	              "serverInfo": {"name": "sees:" + ",".join(sorted(os.listdir("/opt"))), "version": "1"}}}), flush=True)
+	PYTHON
+	touch /opt/other
+	chmod 644 /opt/*
+	printf 'server s {\n    run /usr/bin/python3 /opt/server.py\n    user nobody\n    read /opt/server.py\n}\n' >/tmp/s.kennel
+	[ $# = 0 ] || sed -i /user/d /tmp/s.kennel
+	rm -rf /tmp/served && mkdir -m 700 /tmp/served && { [ $# = 0 ] || chown 65534:65534 /tmp/served; } || return 1
+	{
+		printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}'
+		sleep 5
+	} | env KENNEL_HOME=/tmp/served "$@" kennel run s --policy /tmp/s.kennel | grep '"sees:server.py"'
+	served=$?
+	rm -f /opt/server.py /opt/other
+	return $served
+}
 profile() { # AppArmor that has the rule, as far as files go
 	mkdir -p /etc/apparmor.d/abi && : >/etc/apparmor.d/abi/4.0 && install &&
 	    cmp /etc/apparmor.d/kennel /usr/share/kennel/apparmor/kennel
@@ -51,6 +74,8 @@ apt-get install -y --no-install-recommends libcurl4 >/dev/null 2>&1 # stays, as 
 listing >/tmp/before
 ask "it installs" install
 ask "it works" works
+ask "root's server runs in its sandbox" serves
+ask "a user's server does" serves setpriv --reuid=65534 --regid=65534 --clear-groups --
 for shell in bash zsh fish; do
 	ask "$shell completes its words" python3 /tmp/complete.py $shell
 done

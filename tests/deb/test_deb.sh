@@ -40,7 +40,7 @@ root() { # runs the steps in a fresh root
 	mmdebstrap --quiet --variant=apt --format=null \
 	    --include=zsh,fish,bash-completion,python3,man-db \
 	    --customize-hook="copy-in $deb/kennel.deb tests/deb/in_root.sh tests/deb/complete.py /tmp" \
-	    --customize-hook='chroot "$1" sh /tmp/in_root.sh' \
+	    --customize-hook='unshare --mount --propagation private sh tests/deb/enter.sh "$1"' \
 	    "$suite" - "${sources[@]}"
 }
 sources=(/etc/apt/sources.list)
