@@ -243,7 +243,9 @@ def again():
         check(line in granted(draft), line, learned_)
     within("one\ntwo", p.call("read_all", draft)["text"])
     within("l.learned exists", learn("l", "--work", p.work)[2], "a draft is never replaced")
-    equal(learn("l", "--work", p.work, "-o", p.state + "/other.kennel")[0], 0)
+    status, out, err = learn("l", "--work", p.work, "--exec", "/bin/sh", "-o", p.state + "/other.kennel")
+    equal(status, 0, err)
+    absent("interpreter", err, "it warns of the learning cell, which is not the user's to change")
     equal(learn("m")[0], 78, "there is no policy")
     with open(p.state + "/policies/u.kennel", "w") as f:
         f.write("server u {\n remote https://mcp.example.com/mcp\n tool allow *\n}\n")
