@@ -101,6 +101,7 @@ rest(struct peer *peer, bool busy)
 	peer_watch(peer, EPOLL_CTL_MOD);
 }
 
+static void quiet_soon(void);
 static void tick_soon(void);
 
 void
@@ -191,6 +192,7 @@ settle(void)
 	prune();
 	next_segment();
 	tick_soon();
+	quiet_soon();
 }
 
 /* Closes a file that is full, or that an auditor wants closed, and begins the next.
@@ -220,7 +222,28 @@ on_tick(struct loop *loop, void *arg)
 	if (r < 0)
 		give_up(r);
 	settle();
+}
+
+/* Nothing was written for a moment: gives back SQLite's page cache, and the first time what
+ * the start used. */
+static void
+on_quiet(struct loop *loop, void *arg)
+{
+	recorder.quiet_timer = -1;
+	if (store_pending(recorder.store))
+		return; /* its commit comes here again */
 	store_rest(recorder.store);
+	if (!recorder.started)
+		confine_drop_start();
+	recorder.started = true;
+}
+
+static void
+quiet_soon(void)
+{
+	loop_timer_stop(&recorder.loop, recorder.quiet_timer);
+	recorder.quiet_timer = loop_timer_at(
+	    &recorder.loop, loop_now() + QUIET_NS, on_quiet, NULL); /* -1: not now */
 }
 
 static void
@@ -496,7 +519,7 @@ start_loop(void)
 
 	loop_init(&recorder.loop);
 	recorder.idle_timer = recorder.flow_timer = recorder.rest_timer =
-	    recorder.tick_timer = -1;
+	    recorder.tick_timer = recorder.quiet_timer = -1;
 	(void)sigemptyset(&ends);
 	(void)sigaddset(&ends, SIGTERM);
 	(void)sigaddset(&ends, SIGINT);
@@ -559,7 +582,7 @@ main(void)
 	complain_for(recorder.store);
 	start_loop();
 	given_confine();
-	confine_drop_start();
+	quiet_soon();
 	r = loop_run(&recorder.loop);
 	if (r < 0)
 		complain_and_end("wait", r);

@@ -10,13 +10,14 @@
 #include "supervisor/audit/recorder/startup.h"
 
 #define PEERS_MAX     512
-#define READY_MAX     64          /* peers handled in one round */
-#define READ_MAX      256         /* records of one peer in one round */
-#define BATCH_MAX     4096        /* records in one commit */
-#define FLOW_WAIT_NS  20000000ull /* well below the 50 ms of EVENT_FLOW */
-#define REST_NS       3000000ull  /* pause before a writer is read again */
-#define REST_BUSY_NS  300000ull   /* for a busy one: its socket holds 160, or more */
-#define REST_BUSY     48          /* records in one read that make it busy */
+#define READY_MAX     64           /* peers handled in one round */
+#define READ_MAX      256          /* records of one peer in one round */
+#define BATCH_MAX     4096         /* records in one commit */
+#define FLOW_WAIT_NS  20000000ull  /* well below the 50 ms of EVENT_FLOW */
+#define REST_NS       3000000ull   /* pause before a writer is read again */
+#define REST_BUSY_NS  300000ull    /* for a busy one: its socket holds 160, or more */
+#define QUIET_NS      250000000ull /* without a commit: the log is idle */
+#define REST_BUSY     48           /* records in one read that make it busy */
 #define IDLE_NS       1000000000ull
 #define HELLO_WAIT_NS 2000000000ull /* longest wait for HELLO */
 #define SILENT_MAX    64            /* connections of one process without HELLO */
@@ -44,7 +45,8 @@ struct recorder {
 	/* slots from peer_top on were never used; their pages are not allocated */
 	struct peer peer[PEERS_MAX];
 	size_t peer_n, peer_top;
-	int epoll, idle_timer, flow_timer, rest_timer, tick_timer;
+	int epoll, idle_timer, flow_timer, rest_timer, tick_timer, quiet_timer;
+	bool started;         /* and quiet since */
 	bool gate;            /* a writer waits for this commit */
 	size_t batch_n;       /* records in it */
 	uint64_t prune_first; /* prune records before this one; 0: none */
