@@ -627,6 +627,7 @@ KENNEL = \
 	supervisor/install/verb_try.o \
 	supervisor/launch/changed_source.o \
 	supervisor/launch/duplicate_server.o \
+	supervisor/launch/drop_start.o \
 	supervisor/help/command.o \
 	supervisor/help/complete.o \
 	supervisor/help/kennel_help.o \

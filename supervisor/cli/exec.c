@@ -304,6 +304,7 @@ serve(struct exec *x)
 	if (r < 0)
 		return r;
 	open_confine(&x->o);
+	drop_start_soon(&x->loop);
 	while (r == 0 && !(x->gone && copy_done(&x->out) && copy_done(&x->err))) {
 		if (x->report_slot >= 0)
 			loop_events(&x->loop, x->report_slot,

@@ -226,4 +226,8 @@ int asked_launch(struct opened *, const struct child_order *, const struct open_
  * it cannot. */
 void open_confine(const struct opened *);
 
+/* drop_start.c: a moment after the loop begins to run, gives back what only the start
+ * used; before, it would be needed again at once. */
+void drop_start_soon(struct loop *);
+
 #endif

@@ -534,6 +534,7 @@ static void
 run_to_the_end(struct run *u)
 {
 	open_confine(&u->o);
+	drop_start_soon(&u->loop);
 	serve(u);
 	u->end.status = u->status;
 	u->end.crashed = u->failed_start || (u->ended_first && u->status != 0);

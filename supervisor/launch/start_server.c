@@ -593,5 +593,4 @@ open_confine(const struct opened *o)
 	r = confine_syscalls(kennel_syscalls, ARRAY_LEN(kennel_syscalls));
 	if (r < 0)
 		die("unable to confine kennel's system calls: %s", strerror(-r));
-	confine_drop_start();
 }
