@@ -18,7 +18,8 @@
 /* ---- the cell ---------------------------------------------------------------------- */
 
 static int
-write_policy(const char *file, const char *name, int argc, char *const *argv)
+write_policy(
+    const char *file, const char *name, int argc, char *const *argv, const char *hidden)
 {
 	static struct draft d; /* large */
 	char *text = NULL;
@@ -33,7 +34,7 @@ write_policy(const char *file, const char *name, int argc, char *const *argv)
 	if (out == NULL)
 		return -ENOMEM;
 	r = draft_head(&d, out);
-	fprintf(out, "    tool allow *\n");
+	fprintf(out, "%s    tool allow *\n", hidden);
 	if (r == 0)
 		r = draft_tail(&d, out);
 	if (fclose(out) != 0 && r == 0)
@@ -80,7 +81,7 @@ add(void *arg, struct json item)
 
 int
 definitions_ask(const char *file, const char *name, int argc, char *const *argv,
-    struct definitions *ret)
+    const char *hidden, struct definitions *ret)
 {
 	const char *const kennel[] = {"kennel", "run", name, "--policy", file, NULL};
 	int to = -1, from = -1, r;
@@ -89,7 +90,7 @@ definitions_ask(const char *file, const char *name, int argc, char *const *argv,
 
 	*ret = (struct definitions){.n = 0};
 	(void)signal(SIGPIPE, SIG_IGN); /* cannot fail: valid signal */
-	r = write_policy(file, name, argc, argv);
+	r = write_policy(file, name, argc, argv, hidden);
 	if (r == 0)
 		r = client_spawn(kennel, &pid, &to, &from);
 	if (r < 0) {

@@ -285,10 +285,42 @@ add_both(const struct updating *u, const char *word, struct argv *was, struct ar
 	return r;
 }
 
-/* The command of the policy, as it is and with the new package in place of the old. */
+/* What the policy hides, as lines of a policy; a name that is gone hides nothing. */
 static int
-commands(
-    const struct install *in, const struct updating *u, struct argv *was, struct argv *is)
+put_hidden(const struct policy_found *f, FILE *out)
+{
+	const struct sealed_range *rows = &f->server->mounts;
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < rows->n; i++) {
+		const struct sealed_mount *m = &f->policy.mount[rows->first + i];
+
+		if (m->kind != MOUNT_HIDE)
+			continue;
+		fputs("    hide", out);
+		r = draft_word(out, policy_str(&f->policy, m->target));
+		fputs(" { optional }\n", out);
+	}
+	return r;
+}
+
+static int
+hidden_lines(const struct policy_found *f, char **ret)
+{
+	size_t len;
+	FILE *out = open_memstream(ret, &len);
+	int r = out == NULL ? -ENOMEM : put_hidden(f, out);
+
+	if (out != NULL && fclose(out) != 0 && r == 0)
+		r = -ENOMEM;
+	return r;
+}
+
+/* The command of the policy, as it is and with the new package in place of the old; and
+ * what the policy hides, which the caller frees. */
+static int
+commands(const struct install *in, const struct updating *u, struct argv *was,
+    struct argv *is, char **ret_hidden)
 {
 	const struct sealed_exec *run;
 	char why[256];
@@ -306,6 +338,8 @@ commands(
 		if (arg->kind == ARG_LITERAL)
 			r = add_both(u, policy_str(&found.policy, arg->text), was, is);
 	}
+	if (r == 0)
+		r = hidden_lines(&found, ret_hidden);
 	policy_found_free(&found);
 	return r;
 }
@@ -315,7 +349,7 @@ show_tools(const struct install *in, const struct updating *u)
 {
 	static struct definitions old, new; /* large */
 	struct argv was = {.n = 0}, is = {.n = 0};
-	char file[PATH_MAX];
+	char file[PATH_MAX], *hidden = NULL;
 	int r;
 
 	(void)snprintf(file, sizeof(file), "%.3800s/%.200s-%ld.kennel",
@@ -324,11 +358,11 @@ show_tools(const struct install *in, const struct updating *u)
 	    "Starting both versions once, with no secret, no host and nothing to write, "
 	    "to compare their tools ...\n");
 	(void)fflush(stdout); /* before the messages of the start */
-	r = commands(in, u, &was, &is);
+	r = commands(in, u, &was, &is, &hidden);
 	if (r == 0)
-		r = definitions_ask(file, in->name, was.n, was.word, &old);
+		r = definitions_ask(file, in->name, was.n, was.word, hidden, &old);
 	if (r == 0)
-		r = definitions_ask(file, in->name, is.n, is.word, &new);
+		r = definitions_ask(file, in->name, is.n, is.word, hidden, &new);
 	if (r < 0)
 		printf("The tools are not compared: %s. `kennel server pin %s --diff` "
 		       "does it after the update.\n",
@@ -340,6 +374,7 @@ show_tools(const struct install *in, const struct updating *u)
 		printf("Tools: all %zu have the same definitions.\n", new.n);
 	argv_free(&was);
 	argv_free(&is);
+	free(hidden);
 	definitions_free(&old);
 	definitions_free(&new);
 }

@@ -377,6 +377,34 @@ def update():
     registry.close()
 
 
+@test("--update compares the tools without what the policy hides")
+def hidden():
+    text = server("get_page").replace("TOOLS = [", "import os, sys\ndef see(name):\n    try:\n        return open(sys.argv[1] + '/' + name).read()\n    except OSError:\n        return 'none'\nTOOLS = [")
+    text = text.replace("'description': ''", "'description': see('private/text') + see('open')")
+    registry = Registry(hello(files={"server.py": text}))
+    h = Home("hidden", registry)
+    os.makedirs(h.dir + "/notes/private")
+    for name, said in (("private/text", SECRET), ("open", "to be seen")):
+        with open(h.dir + "/notes/" + name, "w") as f:
+            f.write(said)
+    for p in (h.dir, h.dir + "/notes", h.dir + "/notes/private"):
+        os.chmod(p, 0o755)
+    code, out, err = h.install("hello", "--no-start", "--", "npx", "hello@1.0.0", h.dir + "/notes")
+    equal(code, 0, out + err)
+    path, before = h.kennel + "/policies/hello.kennel", h.policy("hello")
+    registry.packages.append(hello(version="1.1.0", files={"server.py": text + "# new\n"}, tools=("get_page",)))
+    registry.packages[1].files["server.py"] = registry.packages[1].files["server.py"].replace("'name': 'get_page'", "'name': 'get_new'")
+    for hide, wanted in (("", SECRET), ("    hide %s/notes/private { optional }\n    hide %s/elsewhere { optional }\n" % (h.dir, h.dir), "none")):
+        with open(path, "w") as f:
+            f.write(before.replace("    limit processes", hide + "    limit processes"))
+        code, out, err = h.install("--update", "hello")
+        equal(code, 1, out + err)
+        within("tool get_new", out)
+        within('"description":"%sto be seen"' % wanted, out)
+        check((SECRET in out) == (wanted == SECRET), out)
+    registry.close()
+
+
 @test("an entry of the store that lacks a file is not used again; --gc removes entries outside of the store, never a part of one in it")
 def damaged():
     registry = Registry(hello())
