@@ -633,6 +633,7 @@ KENNEL = \
 	supervisor/help/kennel_help.o \
 	supervisor/help/secret_help.o \
 	supervisor/launch/failed_start.o \
+	supervisor/launch/held_packages.o \
 	supervisor/launch/launcher.o \
 	supervisor/launch/leash_approvals.o \
 	supervisor/launch/leash_client.o \

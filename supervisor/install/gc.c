@@ -1,7 +1,8 @@
 /*
  * An entry is in use if a file in kennel's directories of policies contains its key, text
- * or sealed, included or not; or if a process has it mounted, because the policy of a
- * running server may have changed since its start.
+ * or sealed, included or not; if a process has it mounted; or if a kennel holds it
+ * (supervisor/launch/held_packages.c), because a session starts its server again by the
+ * policy that it began with, whatever that file contains now.
  */
 #include "supervisor/install/gc.h"
 
@@ -141,6 +142,36 @@ mark_mounts(struct collection *c)
 		(void)closedir(d); /* only read */
 }
 
+/* Takes the entry from every kennel. -EAGAIN: one holds it; -errno. */
+static int
+take_entry(int store, const char *key, int *ret_lock)
+{
+	int r = 0,
+	    fd = openat(store, key, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+		r = errno == EWOULDBLOCK ? -EAGAIN : -errno;
+	if (r == 0)
+		*ret_lock = fd;
+	else
+		fd_close(&fd);
+	return r;
+}
+
+static void
+mark_held(struct collection *c)
+{
+	int lock, r, store = open(store_dir(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	for (size_t i = 0; i < c->n; i++) {
+		r = take_entry(store, c->entry[i].key, &lock);
+		if (r == 0)
+			fd_close(&lock);
+		c->entry[i].used |= r == -EAGAIN;
+	}
+	fd_close(&store);
+}
+
 static void
 mark_used(struct collection *c)
 {
@@ -155,6 +186,7 @@ mark_used(struct collection *c)
 		mark_dir(c, AT_FDCWD, dir, 0);
 	}
 	mark_mounts(c);
+	mark_held(c);
 }
 
 /* ---- removal ---------------------------------------------------------------------- */
@@ -181,10 +213,16 @@ show(const struct entry *e)
 static int
 remove_entry(int store, int aside, const char *key)
 {
+	int lock = -1, r = take_entry(store, key, &lock); /* since the question */
+
 	/* to be moved, a directory must be writable for its owner */
-	if (fchmodat(store, key, 0755, 0) < 0 || renameat(store, key, aside, key) < 0)
-		return -errno;
-	return file_tree_remove(aside, key);
+	if (r == 0 &&
+	    (fchmodat(store, key, 0755, 0) < 0 || renameat(store, key, aside, key) < 0))
+		r = -errno;
+	if (r == 0)
+		r = file_tree_remove(aside, key);
+	fd_close(&lock);
+	return r;
 }
 
 static int
@@ -208,7 +246,7 @@ remove_unused(const struct collection *c)
 		if (r == 0)
 			continue;
 		log_error("unable to remove %s from the store: %s", c->entry[i].key,
-		    strerror(-r));
+		    r == -EAGAIN ? "a session has begun to use it" : strerror(-r));
 		status = EXIT_CONFIG;
 	}
 	fd_close(&store);

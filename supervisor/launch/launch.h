@@ -13,6 +13,7 @@
 #include "leash/audit/writer.h"
 #include "policy/sealed/policy.h"
 #include "supervisor/audit/audit.h"
+#include "supervisor/launch/held_packages.h"
 #include "supervisor/launch/leash_client.h"
 
 /* ---- policy_find.c: finding and loading the policy ----------------------- */
@@ -31,6 +32,7 @@ struct policy_found {
 	char signers[SIGNERS_SHOWN * 65 + 1]; /* their keys in hex, separated by spaces */
 	char *source;                         /* that file, if it is text; owned */
 	size_t source_len;
+	struct held_packages held; /* what the server starts from is not removed */
 };
 /* Keeps the policy and its text next to the log, unless they are there already. True
  * if both are there. The log records in either case which policy is in force. */

@@ -385,6 +385,22 @@ is_stale(struct search *s, const struct policy *p)
 }
 
 static int
+hold_packages(const struct policy *p, const struct sealed_server *server,
+    struct held_packages *ret, char *why, size_t why_cap)
+{
+	int r = held_packages_take(p, server, ret);
+
+	if (r == 0)
+		return 0;
+	held_packages_free(ret);
+	(void)snprintf(why, why_cap, "unable to hold the packages of the policy: %s",
+	    r == -EAGAIN  ? "`kennel install --gc` is removing one; install it again"
+	    : r == -E2BIG ? "it names too many; split the server"
+			  : strerror(-r)); /* fits */
+	return r;
+}
+
+static int
 take(struct search *s, int fd, struct policy_found *ret)
 {
 	char why[512] = "";
@@ -421,6 +437,11 @@ take(struct search *s, int fd, struct policy_found *ret)
 		policy_unload(&ret->policy);
 		ret->server = NULL;
 		return failed(s, EXIT_CONFIG, "%s", why);
+	}
+	if (hold_packages(&ret->policy, ret->server, &ret->held, why, sizeof(why)) < 0) {
+		policy_unload(&ret->policy);
+		ret->server = NULL;
+		return failed(s, EXIT_FAILED, "%s", why);
 	}
 	ret->fd = fd;
 	ret->text = s->text;
@@ -570,6 +591,11 @@ policy_found_copy(
 	}
 	copy.server =
 	    policy_server(&copy.policy, policy_str(&f->policy, f->server->name));
+	copy.held.n = 0;
+	if (hold_packages(&copy.policy, copy.server, &copy.held, why, why_cap) < 0) {
+		policy_found_free(&copy);
+		return EXIT_FAILED;
+	}
 	*ret = copy;
 	return 0;
 }
@@ -580,6 +606,7 @@ policy_found_free(struct policy_found *f)
 	if (f->server == NULL)
 		return;
 	policy_unload(&f->policy);
+	held_packages_free(&f->held);
 	fd_close(&f->fd);
 	free(f->source);
 	f->source = NULL;

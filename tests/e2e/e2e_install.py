@@ -377,6 +377,34 @@ def update():
     registry.close()
 
 
+@test("--gc keeps the package that a session will start its server from again, also while no process has it and no file names it")
+def held():
+    text = server("get_page", "get_out") + "    if m.get('params', {}).get('name') == 'get_out':\n        sys.exit(3)\n"
+    old = hello(files={"server.py": text})
+    registry = Registry(old)
+    h = Home("held", registry)
+    code, out, err = h.install("hello", "--", "npx", "hello@1.0.0")
+    equal(code, 0, out + err)
+    at = h.installed(h.policy("hello"))
+    call = lambda name: json.dumps(s.request("tools/call", {"name": name, "arguments": {}}))
+    s = Mcp([KENNEL, "run", "hello"], env=h.env())
+    s.initialize()
+    within("the data", call("get_page"))
+    registry.packages.append(hello(version="1.1.0"))
+    equal(h.install("--update", "hello", "--yes")[0], 0)
+    absent(at, h.policy("hello"))
+    within("the data", call("get_out"), "and it ends")
+    wait_for(lambda: not any(at.encode() in reads("/proc/%s/mountinfo" % p) for p in os.listdir("/proc") if p.isdigit() and os.access("/proc/%s/mountinfo" % p, os.R_OK)), 10)
+    code, out, err = h.install("--gc", "--yes")
+    equal(code, 0, out + err)
+    check(os.path.isdir(at), "it was removed", out)
+    check(wait_for(lambda: "the data" in call("get_page"), 20) is not None, "it is not started again")
+    s.close()
+    equal(h.install("--gc", "--yes")[0], 0)
+    check(not os.path.exists(at), "the control: after the session")
+    registry.close()
+
+
 @test("--update compares the tools without what the policy hides")
 def hidden():
     text = server("get_page").replace("TOOLS = [", "import os, sys\ndef see(name):\n    try:\n        return open(sys.argv[1] + '/' + name).read()\n    except OSError:\n        return 'none'\nTOOLS = [")
