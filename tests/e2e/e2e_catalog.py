@@ -31,12 +31,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(site.status)
         for k, v in site.headers.items():
             self.send_header(k, v)
-        self.send_header("Content-Length", str(len(site.body)))
+        self.send_header("Content-Length", str(len(site.body) + site.missing))
         self.end_headers()
         try:
             self.wfile.write(site.body)
         except OSError:
             pass  # the client has what it wanted
+        self.close_connection = True
 
 
 class Quiet(http.server.ThreadingHTTPServer):
@@ -51,6 +52,7 @@ class Site:
 
     def __init__(self, body=GOOD, status=200, delay=0, tls=True, pair=None, **headers):
         self.body, self.status, self.delay, self.seen = body, status, delay, []
+        self.missing = 0  # bytes that are announced and not sent
         self.headers = {k.replace("_", "-"): v for k, v in headers.items()} or {"Content-Type": "text/plain"}
         self.ca = certificate("ca-%d" % id(self))
         self.server = Quiet(("127.0.0.1", 0), Handler)
@@ -345,6 +347,8 @@ def timeout():
 def unreachable():
     site = Site()
     works(site)
+    site.missing = 1
+    fails("unreachable", site.line(digest(GOOD)))
     site.close()
     fails("unreachable", site.line(digest(GOOD)))
 
