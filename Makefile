@@ -885,7 +885,9 @@ CONSOLE = \
 	supervisor/base/person_socket.o \
 	supervisor/base/terminal.o \
 	supervisor/console/browser.o \
+	supervisor/console/command_runs.o \
 	supervisor/console/http.o \
+	supervisor/console/launcher.o \
 	supervisor/console/link_socket.o \
 	supervisor/console/listen.o \
 	supervisor/console/logins.o \
@@ -893,6 +895,7 @@ CONSOLE = \
 	supervisor/console/pages.o \
 	supervisor/console/request_check.o \
 	supervisor/console/routes.o \
+	supervisor/console/views.o \
 	supervisor/json/json_access.o \
 	supervisor/json/json_canonical.o \
 	supervisor/json/json_scan.o

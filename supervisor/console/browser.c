@@ -12,6 +12,7 @@
 
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
+#include "supervisor/console/launcher.h"
 
 #define PAGE_MAX 512
 
@@ -50,6 +51,7 @@ become(const char *path)
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
 	    dup2(null, STDERR_FILENO) < 0 || setsid() < 0)
 		_exit(1);
+	launcher_release();
 	(void)execvp(argv[0], argv);
 	_exit(1); /* the user opens the printed link */
 }

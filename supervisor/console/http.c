@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <microhttpd.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,6 @@
 #define CONNECTIONS_MAX 64
 #define CONNECTION_S    30          /* without a byte */
 #define CONNECTION_POOL (32u << 10) /* headers of a request and of its reply */
-#define LIBRARY_OLDEST  0x00097500
 
 struct http {
 	struct http_order o;
@@ -24,10 +24,14 @@ struct http {
 	int timer;
 };
 
-/* While a request is received. */
-struct incoming {
+/* A request from its first header to the end of its reply. */
+struct http_wait {
+	struct http *h;
+	struct MHD_Connection *at;
 	struct buf body;
 	bool too_large;
+	enum { RECEIVING, WAITING, FILLED } state;
+	struct http_reply reply;
 };
 
 static const char *const security[][2] = {
@@ -42,6 +46,9 @@ static const char *const security[][2] = {
     {"X-Content-Type-Options", "nosniff"},
     {"X-Frame-Options", "DENY"},
 };
+
+static void on_timer(struct loop *, void *arg);
+static void run(struct http *);
 
 /* ---- a request ---------------------------------------------------------------- */
 
@@ -75,9 +82,9 @@ header(struct MHD_Connection *at, const char *name, struct http_request *ret)
 
 static void
 request_read(struct http *h, struct MHD_Connection *at, const char *method,
-    const char *path, const struct incoming *in, struct http_request *ret)
+    const char *path, struct http_wait *w, struct http_request *ret)
 {
-	*ret = (struct http_request){.method = method, .path = path};
+	*ret = (struct http_request){.method = method, .path = path, .wait = w};
 	ret->host = header(at, MHD_HTTP_HEADER_HOST, ret);
 	ret->origin = header(at, MHD_HTTP_HEADER_ORIGIN, ret);
 	ret->fetch_site = header(at, "Sec-Fetch-Site", ret);
@@ -85,9 +92,9 @@ request_read(struct http *h, struct MHD_Connection *at, const char *method,
 	ret->page_key = header(at, "X-Kennel-Key", ret);
 	ret->background = header(at, "X-Kennel-Background", ret) != NULL;
 	ret->cookie = MHD_lookup_connection_value(at, MHD_COOKIE_KIND, h->o.cookie);
-	ret->too_large = in->too_large;
-	ret->body = in->body.data;
-	ret->body_len = in->body.len;
+	ret->too_large = w->too_large;
+	ret->body = w->body.data;
+	ret->body_len = w->body.len;
 }
 
 /* ---- its reply ------------------------------------------------------------------ */
@@ -130,21 +137,44 @@ send_reply(struct MHD_Connection *at, struct http_reply *reply)
 }
 
 static enum MHD_Result
-answer(struct http *h, struct MHD_Connection *at, const char *method, const char *path,
-    const struct incoming *in)
+send_filled(struct http_wait *w)
 {
-	struct http_reply reply = {
-	    .status = MHD_HTTP_INTERNAL_SERVER_ERROR, .type = "text/plain"};
-	struct http_request request;
-	enum MHD_Result r;
+	enum MHD_Result r = send_reply(w->at, &w->reply);
 
-	buf_init(&reply.body, HTTP_REPLY_MAX);
-	request_read(h, at, method, path, in, &request);
-	h->o.fn(h->o.arg, &request, &reply);
-	r = send_reply(at, &reply);
-	buf_free(&reply.body);
-	explicit_bzero(reply.cookie, sizeof(reply.cookie));
+	explicit_bzero(w->reply.cookie, sizeof(w->reply.cookie));
 	return r; /* MHD_NO: the connection is closed */
+}
+
+static enum MHD_Result
+answer(struct http_wait *w, const char *method, const char *path)
+{
+	struct http *h = w->h;
+	struct http_request request;
+
+	w->reply = (struct http_reply){
+	    .status = MHD_HTTP_INTERNAL_SERVER_ERROR, .type = "text/plain"};
+	buf_init(&w->reply.body, HTTP_REPLY_MAX);
+	request_read(h, w->at, method, path, w, &request);
+	h->o.fn(h->o.arg, &request, &w->reply);
+	if (!w->reply.later)
+		return send_filled(w);
+	w->state = WAITING;
+	MHD_suspend_connection(w->at);
+	return MHD_YES;
+}
+
+struct http_reply *
+http_reply_of(struct http_wait *w)
+{
+	return &w->reply;
+}
+
+void
+http_reply_done(struct http_wait *w)
+{
+	w->state = FILLED;
+	MHD_resume_connection(w->at); /* the next run calls on_request again */
+	run(w->h);
 }
 
 /* Callback of libmicrohttpd: once with the headers, then with the parts of the body, and
@@ -153,21 +183,23 @@ static enum MHD_Result
 on_request(void *arg, struct MHD_Connection *at, const char *url, const char *method,
     const char *version, const char *upload, size_t *upload_len, void **state)
 {
-	struct incoming *in = *state;
+	struct http_wait *w = *state;
 
-	if (in == NULL) {
-		in = calloc(1, sizeof(*in));
-		if (in == NULL)
+	if (w == NULL) {
+		w = calloc(1, sizeof(*w));
+		if (w == NULL)
 			return MHD_NO;
-		buf_init(&in->body, HTTP_BODY_MAX);
-		*state = in;
+		buf_init(&w->body, HTTP_BODY_MAX);
+		w->h = arg;
+		w->at = at;
+		*state = w;
 		return MHD_YES;
 	}
 	if (*upload_len == 0)
-		return answer(arg, at, method, url, in);
-	if (!in->too_large && buf_put(&in->body, upload, *upload_len) < 0) {
-		in->too_large = true;
-		buf_free(&in->body);
+		return w->state == FILLED ? send_filled(w) : answer(w, method, url);
+	if (!w->too_large && buf_put(&w->body, upload, *upload_len) < 0) {
+		w->too_large = true;
+		buf_free(&w->body);
 	}
 	*upload_len = 0;
 	return MHD_YES;
@@ -177,20 +209,19 @@ static void
 on_complete(void *arg, struct MHD_Connection *at, void **state,
     enum MHD_RequestTerminationCode how)
 {
-	struct incoming *in = *state;
+	struct http_wait *w = *state;
 
-	if (in == NULL)
+	if (w == NULL)
 		return;
-	if (in->body.data != NULL)
-		explicit_bzero(in->body.data, in->body.len);
-	buf_free(&in->body);
-	free(in);
+	if (w->body.data != NULL)
+		explicit_bzero(w->body.data, w->body.len);
+	buf_free(&w->body);
+	buf_free(&w->reply.body);
+	free(w);
 	*state = NULL;
 }
 
 /* ---- the loop ------------------------------------------------------------------- */
-
-static void on_timer(struct loop *, void *arg);
 
 /* Runs what is ready, and returns when there is more to do: libmicrohttpd closes
  * connections that are idle. */
@@ -229,17 +260,26 @@ on_ready(struct loop *loop, int fd, short revents, void *arg)
 	run(arg);
 }
 
+/* Callback of libmicrohttpd: a path stays as it was sent. No path of the console needs an
+ * escape, and a decoded NUL would end it. */
+static size_t
+keep_escapes(void *arg, struct MHD_Connection *at, char *text)
+{
+	return strlen(text);
+}
+
 static int
 start(struct http *h, int fd, struct MHD_Daemon **ret)
 {
 	const union MHD_DaemonInfo *info;
 
-	*ret = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, on_request, h,
-	    MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_COMPLETED, on_complete, NULL,
-	    MHD_OPTION_CONNECTION_LIMIT, (unsigned int)CONNECTIONS_MAX,
+	*ret = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
+	    on_request, h, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_COMPLETED,
+	    on_complete, NULL, MHD_OPTION_CONNECTION_LIMIT, (unsigned int)CONNECTIONS_MAX,
 	    MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)CONNECTION_S,
 	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_POOL,
-	    MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+	    MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes,
+	    NULL, MHD_OPTION_END);
 	if (*ret == NULL)
 		return errno != 0 ? -errno : -EIO;
 	info = MHD_get_daemon_info(*ret, MHD_DAEMON_INFO_EPOLL_FD);

@@ -16,6 +16,8 @@
 #define HTTP_REPLY_MAX   (8u << 20)
 #define HTTP_SOCKETS_MAX 2 /* of both address families */
 
+struct http_wait; /* a request whose reply comes later */
+
 /* A header that is missing is NULL; one that comes twice is not given, and sets
  * repeated. */
 struct http_request {
@@ -28,9 +30,11 @@ struct http_request {
 	bool too_large; /* the body, which is not kept then */
 	const uint8_t *body;
 	size_t body_len;
+	struct http_wait *wait; /* for a reply that is later */
 };
 
 struct http_reply {
+	bool later; /* http_reply_of fills it, and http_reply_done sends it */
 	unsigned int status;
 	const char *type; /* of the content */
 	const void *page; /* static bytes; NULL: body */
@@ -48,6 +52,10 @@ struct http_order {
 	http_fn *fn;
 	void *arg;
 };
+
+/* The reply of a request that waits. It is filled and sent once. */
+struct http_reply *http_reply_of(struct http_wait *);
+void http_reply_done(struct http_wait *);
 
 struct http;
 /* Serves these listening sockets (-1: unset), which it owns from then on. 0 or -errno. */

@@ -12,12 +12,10 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "console_syscalls.h"
@@ -30,15 +28,10 @@
 #include "supervisor/base/person_socket.h"
 #include "supervisor/base/terminal.h"
 #include "supervisor/console/browser.h"
+#include "supervisor/console/launcher.h"
 #include "supervisor/console/private.h"
 
 /* ---- the server -------------------------------------------------------------------- */
-
-static void
-on_launcher(struct loop *loop, int fd, short revents, void *arg)
-{
-	loop_stop(loop); /* it has ended */
-}
 
 static void
 confine(void)
@@ -79,11 +72,11 @@ serve(struct console *c, const int fd[HTTP_SOCKETS_MAX], int launcher)
 		die("unable to open a socket in %s: %s", paths_run_dir(), strerror(-r));
 	r = http_open(&order, fd, &http);
 	if (r == 0)
-		r = loop_add(&c->loop, launcher, POLLIN, on_launcher, c);
+		r = command_runs_open(&c->commands, &c->loop, launcher);
 	if (r < 0)
 		die("unable to serve HTTP: %s", strerror(-r));
 	confine();
-	if (write(launcher, "", 1) < 0)
+	if (command_runs_ready(&c->commands) < 0)
 		return;         /* the launcher has ended */
 	r = loop_run(&c->loop); /* syscalls: poll */
 	if (r < 0)
@@ -91,20 +84,6 @@ serve(struct console *c, const int fd[HTTP_SOCKETS_MAX], int launcher)
 }
 
 /* ---- the launcher ------------------------------------------------------------------ */
-
-static volatile pid_t server; /* 0: none */
-static volatile sig_atomic_t ended;
-
-static void
-on_end(int sig)
-{
-	int error = errno;
-
-	ended = 1;
-	if (server > 0)
-		(void)kill(server, SIGTERM); /* not reaped: still ours */
-	errno = error;
-}
 
 static void
 print_link(uint16_t port, const char *link)
@@ -115,97 +94,78 @@ print_link(uint16_t port, const char *link)
 	(void)fflush(stdout); /* for a person */
 }
 
-/* False: the server has ended, or a signal ends it. */
-static bool
-await_server(int pair)
-{
-	char ready;
-	ssize_t n;
+/* What the launcher prints and removes. */
+struct launch {
+	const struct console *c;
+	const char *link;
+	bool open_it;
+	struct browser_page page;
+};
 
-	do
-		n = read(pair, &ready, 1);
-	while (n < 0 && errno == EINTR);
-	return n == 1;
-}
-
-/* Until the server has ended: its half of the pair is closed then. */
 static void
-watch_server(int pair, struct browser_page *page)
+on_server_ready(void *arg)
 {
-	struct pollfd p = {.fd = pair, .events = POLLIN};
-	int r;
+	struct launch *l = arg;
 
-	for (;;) {
-		r = poll(&p, 1, page->path[0] != '\0' ? BROWSER_PAGE_MS : -1);
-		if (r > 0 || (r < 0 && errno != EINTR))
-			break;
-		if (r == 0)
-			browser_page_remove(page); /* its link is late */
-	}
-	browser_page_remove(page);
+	print_link(l->c->port, l->link);
+	printf("Ctrl-C ends the console.\n");
+	(void)fflush(stdout); /* for a person */
+	if (l->open_it)
+		browser_open(paths_run_dir(), l->c->port, l->link, &l->page);
 }
 
-/* Its exit status for the user. */
-static int
-reap_server(void)
+/* The first link is late, or the server has ended. */
+static void
+on_link_late(void *arg)
 {
-	int status;
+	struct launch *l = arg;
 
-	while (waitpid(server, &status, 0) < 0)
-		if (errno != EINTR)
-			return EXIT_FAILED;
-	person_socket_remove(CONSOLE_SOCKET, server);
-	if (ended)
-		return 0;
-	log_error("the console has ended; `kennel console` starts it again");
-	return EXIT_FAILED;
+	browser_page_remove(&l->page);
 }
 
-/* The server's process, and the launcher's end of a socket pair with it. */
-static int
-fork_server(struct console *c, int fd[HTTP_SOCKETS_MAX])
+/* The server's process; its socket, which is non-blocking at its end. */
+static pid_t
+fork_server(struct console *c, int fd[HTTP_SOCKETS_MAX], int *ret_socket)
 {
-	static const int end_signal[] = {SIGTERM, SIGINT, SIGHUP};
-	struct sigaction act = {.sa_handler = on_end};
 	int pair[2], r = fd_pair(pair);
 	pid_t child;
 
+	if (r == 0)
+		r = fd_nonblock(pair[1], true);
 	if (r < 0)
 		die("unable to create a socket pair: %s", strerror(-r));
+	launcher_prepare();
 	child = fork();
 	if (child < 0)
 		die("unable to start a process: %s", strerror(errno));
 	if (child == 0) {
 		fd_close(&pair[0]);
+		launcher_release();
 		(void)signal(SIGPIPE, SIG_IGN); /* cannot fail: valid signal */
+		(void)signal(SIGINT, SIG_IGN);  /* ^C is for the launcher */
 		serve(c, fd, pair[1]);
 		_exit(0);
 	}
-	server = child;
-	for (size_t i = 0; i < ARRAY_LEN(end_signal); i++)
-		(void)sigaction(end_signal[i], &act, NULL); /* cannot fail: known */
 	fd_close(&pair[1]);
 	fd_close(&fd[0]);
 	fd_close(&fd[1]);
-	return pair[0];
+	*ret_socket = pair[0];
+	return child;
 }
 
 static int
 launch(struct console *c, int fd[HTTP_SOCKETS_MAX], const char *link, bool open_it)
 {
-	struct browser_page page = {""};
-	int pair = fork_server(c, fd);
+	struct launch l = {.c = c, .link = link, .open_it = open_it};
+	struct launcher_order order = {
+	    .ready = on_server_ready, .late = on_link_late, .arg = &l};
+	int status;
 
-	if (await_server(pair)) {
-		print_link(c->port, link);
-		printf("Ctrl-C ends the console.\n");
-		(void)fflush(stdout); /* for a person */
-		if (open_it)
-			browser_open(paths_run_dir(), c->port, link, &page);
-		watch_server(pair, &page);
-	}
-	fd_close(&pair);
-	return reap_server();
+	order.server = fork_server(c, fd, &order.socket);
+	status = launcher_run(&order);
+	person_socket_remove(CONSOLE_SOCKET, order.server);
+	fd_close(&order.socket);
+	return status;
 }
 
 /* ---- the program ------------------------------------------------------------------- */

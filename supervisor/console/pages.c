@@ -14,14 +14,29 @@
 		".incbin \"supervisor/console/pages/" file "\"\n" #name "_end:\n" \
 		".popsection\n")
 
-FILE_OF(page_index, "index.html");
-FILE_OF(page_script, "console.js");
-FILE_OF(page_style, "console.css");
+FILE_OF(page_index_html, "index.html");
+FILE_OF(page_console_css, "console.css");
+FILE_OF(page_console_js, "console.js");
+FILE_OF(page_log_js, "log.js");
+FILE_OF(page_secrets_js, "secrets.js");
+FILE_OF(page_servers_js, "servers.js");
+FILE_OF(page_start_js, "start.js");
+FILE_OF(page_text_js, "text.js");
+
+#define PAGE(path, type, name) \
+	{ \
+		path, type "; charset=utf-8", name, name##_end \
+	}
 
 static const struct page pages[] = {
-    {"/", "text/html; charset=utf-8", page_index, page_index_end},
-    {"/console.js", "text/javascript; charset=utf-8", page_script, page_script_end},
-    {"/console.css", "text/css; charset=utf-8", page_style, page_style_end},
+    PAGE("/", "text/html", page_index_html),
+    PAGE("/console.css", "text/css", page_console_css),
+    PAGE("/console.js", "text/javascript", page_console_js),
+    PAGE("/log.js", "text/javascript", page_log_js),
+    PAGE("/secrets.js", "text/javascript", page_secrets_js),
+    PAGE("/servers.js", "text/javascript", page_servers_js),
+    PAGE("/start.js", "text/javascript", page_start_js),
+    PAGE("/text.js", "text/javascript", page_text_js),
 };
 
 const struct page *

@@ -2,6 +2,9 @@
  * The console room: a page for people in a browser on this machine.
  *
  *	main.c		the program: opens what it needs, forks, prints the link
+ *	launcher.c	the launcher: runs commands of kennel for the server
+ *	command_runs.c	the server's side of these commands
+ *	views.c		what they print, as replies of the API
  *	verb_console.c	kennel console: the only file here that is linked with kennel
  *	listen.c	the sockets of the loopback addresses
  *	link_socket.c	a second start asks the running console for a link
@@ -14,9 +17,11 @@
 #ifndef KENNEL_SUPERVISOR_CONSOLE_PRIVATE_H
 #define KENNEL_SUPERVISOR_CONSOLE_PRIVATE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "shim/base/loop.h"
+#include "supervisor/console/command_runs.h"
 #include "supervisor/console/http.h"
 #include "supervisor/console/logins.h"
 
@@ -26,6 +31,7 @@
 struct console {
 	struct loop loop;
 	struct logins logins;
+	struct command_runs commands;
 	uint16_t port;
 	char authority[CONSOLE_AUTHORITY_MAX]; /* localhost:PORT */
 	char cookie[CONSOLE_AUTHORITY_MAX];    /* its name: of this port alone */
@@ -46,6 +52,12 @@ int link_socket_ask(uint16_t *ret_port, char ret_link[LOGIN_TEXT_MAX]);
 
 /* routes.c: callback of http_open; arg is a struct console. */
 http_fn console_answer;
+
+/* Fills the reply with an error, as JSON; any text may be its reason. */
+void console_error(struct http_reply *, unsigned int status, const char *why);
+
+/* views.c: what a command of kennel shows or changes. False: it has no such path. */
+bool view_answer(struct console *, const struct http_request *, struct http_reply *);
 
 /* pages.c */
 struct page {

@@ -23,8 +23,8 @@
 /* ---- replies -------------------------------------------------------------------- */
 
 /* Any text becomes a JSON string; a reply that does not fit stays without content. */
-static void
-put_error(struct http_reply *reply, unsigned int status, const char *why)
+void
+console_error(struct http_reply *reply, unsigned int status, const char *why)
 {
 	buf_clear(&reply->body);
 	if (buf_puts(&reply->body, "{\"error\":{\"message\":") < 0 ||
@@ -69,7 +69,7 @@ enter_refused(struct http_reply *reply, int r)
 {
 	if (r == -EALREADY)
 		log_warn("a link was opened a second time; its login has ended");
-	put_error(reply, HTTP_FORBIDDEN,
+	console_error(reply, HTTP_FORBIDDEN,
 	    r == -EALREADY
 		? "this link was opened before, and that login has ended now; if it was "
 		  "not yours, another user of this machine has seen the link: run "
@@ -86,7 +86,7 @@ enter(struct console *c, const struct http_request *q, struct http_reply *reply)
 	int r;
 
 	if (!body_text(q, "link", link, sizeof(link))) {
-		put_error(reply, HTTP_BAD, "expected the member `link`, a text");
+		console_error(reply, HTTP_BAD, "expected the member `link`, a text");
 		return;
 	}
 	r = login_enter(&c->logins, loop_now(), link, &keys);
@@ -142,7 +142,7 @@ api(struct console *c, const struct http_request *q, struct http_reply *reply)
 	login =
 	    login_find(&c->logins, loop_now(), q->cookie, q->page_key, !q->background);
 	if (login == NULL) {
-		put_error(reply, HTTP_LOGIN,
+		console_error(reply, HTTP_LOGIN,
 		    "not logged in; run `kennel console` in a terminal, and open the "
 		    "link that it prints");
 		return;
@@ -153,7 +153,8 @@ api(struct console *c, const struct http_request *q, struct http_reply *reply)
 			routes[i].fn(c, login, q, reply);
 			return;
 		}
-	put_error(reply, HTTP_NOT_FOUND, "no such path in the API");
+	if (!view_answer(c, q, reply))
+		console_error(reply, HTTP_NOT_FOUND, "no such path in the API");
 }
 
 void
@@ -166,7 +167,7 @@ console_answer(void *arg, const struct http_request *q, struct http_reply *reply
 
 	if (status != 0) {
 		reply->type = "application/json";
-		put_error(reply, status, why);
+		console_error(reply, status, why);
 		return;
 	}
 	if (request_is_api(q)) {
@@ -176,7 +177,7 @@ console_answer(void *arg, const struct http_request *q, struct http_reply *reply
 	page = page_find(q->path);
 	if (page == NULL) {
 		reply->type = "application/json";
-		put_error(reply, HTTP_NOT_FOUND, "no such page");
+		console_error(reply, HTTP_NOT_FOUND, "no such page");
 		return;
 	}
 	reply->status = HTTP_OK;

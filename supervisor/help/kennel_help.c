@@ -42,6 +42,7 @@ static const struct help_option options[] = {
     {"--stdin", NULL, "read the passphrase of the vault from standard input"},
     {"-o", "OUT", "write the draft to this file; `-` is standard output"},
     {"--no-open", NULL, "do not open a browser"},
+    {"--tools", NULL, "print JSON, with the tools of each server"},
     {"--json", NULL, "print JSON for programs"},
 };
 
@@ -171,8 +172,8 @@ static const struct help_verb verbs[] = {
 	"kennel server list", ""},
     {"audit", "Look", "COMMAND ...", "ask the audit log, verify it, export it", "",
 	"kennel audit denials --since 1d", ""},
-    {"list", "Look", "[--json]", "list the configured servers", "--json", "kennel list",
-	"",
+    {"list", "Look", "[--json | --tools]", "list the configured servers",
+	"--json --tools", "kennel list", "",
 	.more =
 	    "Each server is listed with the policy that it starts with, its pins and\n"
 	    "secrets, and what keeps it from starting. The exit status is 65 if a\n"
@@ -232,6 +233,7 @@ static const struct help_option server_options[] = {
     {"--show", NULL, "print the pinned definitions for a person to read"},
     {"--strict", NULL, "write nothing if there is a warning about a definition"},
     {"-n", "COUNT", "only the last lines"},
+    {"--tools", NULL, "print JSON, with the tools of each server"},
     {"--json", NULL, "print JSON for programs"},
     {"--url", "URL", "the address of a remote server"},
     {"--auth", "none|api_key|bearer|oauth2", "how it authenticates"},
@@ -243,8 +245,8 @@ static const struct help_option server_options[] = {
 #define REGISTRY_VERBS "Which servers there are"
 
 static const struct help_verb server_verbs[] = {
-    {"list", REGISTRY_VERBS, "[--json]", "list the configured servers", "--json",
-	"kennel server list", "",
+    {"list", REGISTRY_VERBS, "[--json | --tools]", "list the configured servers",
+	"--json --tools", "kennel server list", "",
 	.more = "They come from policies, from mcp-servers.json, and from the registry. "
 		"The\n"
 		"exit status is 65 if a policy or that file has errors."},

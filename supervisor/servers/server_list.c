@@ -30,7 +30,7 @@
 struct listing {
 	struct server_view view;
 	struct out o;
-	bool json;
+	bool json, tools;
 };
 
 /* ---- JSON --------------------------------------------------------------------------- */
@@ -243,49 +243,6 @@ put_all(struct listing *l)
 	for (size_t i = 0; i < l->view.rows.n; i++)
 		put_server(l, &l->view.rows.row[i]);
 	put_unused(l);
-}
-
-/* ---- list -------------------------------------------------------------------------------- */
-
-static int
-list(const struct help_family *help, int argc, char **argv)
-{
-	static struct listing l; /* large */
-	int status;
-
-	for (int i = 1; i < argc; i++) {
-		if (strcmp(argv[i], "--json") != 0)
-			return help_refuse(help, argv[0], argv[i]);
-		l.json = true;
-	}
-	status = server_view_open(false, &l.view);
-	if (status == 0 && l.json) {
-		out_init(&l.o, stdout);
-		out_list(&l.o, NULL);
-		for (size_t i = 0; i < l.view.rows.n; i++) {
-			put_members(&l, &l.view.rows.row[i]);
-			out_end(&l.o);
-		}
-		out_end(&l.o);
-	} else if (status == 0) {
-		put_all(&l);
-	}
-	if (status == 0 && (l.view.policies.broken > 0 || l.view.file_broken))
-		status = EXIT_INPUT;
-	server_view_close(&l.view);
-	return fflush(stdout) != 0 ? EXIT_FAILED : status;
-}
-
-int
-servers_list_main(int argc, char **argv)
-{
-	return list(&kennel_help, argc, argv);
-}
-
-int
-server_list_main(int argc, char **argv)
-{
-	return list(&server_help, argc, argv);
 }
 
 /* ---- show ---------------------------------------------------------------------------------- */
@@ -528,4 +485,60 @@ server_show_main(int argc, char **argv)
 	}
 	server_view_close(&l.view);
 	return fflush(stdout) != 0 ? EXIT_FAILED : status;
+}
+
+/* ---- list -------------------------------------------------------------------------------- */
+
+static void
+put_listed(struct listing *l, const struct server_row *row)
+{
+	put_members(l, row);
+	if (l->tools) {
+		out_list(&l->o, "tool_list");
+		put_tools(l, row);
+		out_end(&l->o);
+	}
+	out_end(&l->o);
+}
+
+static int
+list(const struct help_family *help, int argc, char **argv)
+{
+	static struct listing l; /* large */
+	int status;
+
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--json") == 0)
+			l.json = true;
+		else if (strcmp(argv[i], "--tools") == 0)
+			l.json = l.tools = true;
+		else
+			return help_refuse(help, argv[0], argv[i]);
+	}
+	status = server_view_open(false, &l.view);
+	if (status == 0 && l.json) {
+		out_init(&l.o, stdout);
+		out_list(&l.o, NULL);
+		for (size_t i = 0; i < l.view.rows.n; i++)
+			put_listed(&l, &l.view.rows.row[i]);
+		out_end(&l.o);
+	} else if (status == 0) {
+		put_all(&l);
+	}
+	if (status == 0 && (l.view.policies.broken > 0 || l.view.file_broken))
+		status = EXIT_INPUT;
+	server_view_close(&l.view);
+	return fflush(stdout) != 0 ? EXIT_FAILED : status;
+}
+
+int
+servers_list_main(int argc, char **argv)
+{
+	return list(&kennel_help, argc, argv);
+}
+
+int
+server_list_main(int argc, char **argv)
+{
+	return list(&server_help, argc, argv);
 }

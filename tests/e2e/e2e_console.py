@@ -13,7 +13,8 @@ from console_kit import *  # noqa: E402,F403
 
 CSP = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " \
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
-PAGES = {"/": "text/html", "/console.js": "text/javascript", "/console.css": "text/css"}
+PAGES = {"/": "text/html", "/console.css": "text/css",
+         **{"/%s.js" % n: "text/javascript" for n in ("text", "console", "servers", "secrets", "log", "start")}}
 RUN_DIR = HOME + "/run"
 
 
@@ -203,6 +204,7 @@ def headers():
             absent("innerHTML", text)
             absent("://", text)
             if path == "/":
+                equal(set(re.findall(r'(?:src|href)="(/[^"]*)"', text)), set(PAGES) - {"/"})
                 check(not re.search(r"<script(?![^>]* src=\"/)|<style|style=|\son\w+=", text), "nothing inline")
     check(total < 100000, total)
 

@@ -1,8 +1,11 @@
-// The console's page.  Texts of servers and agents are put into it with textContent only.
+// The login, and the requests to the API.
 "use strict";
 
 // The key of this page: in the storage of this origin, which pages of other ports have not.
 const KEY = "kennel-key";
+const LINK = /^#([0-9a-f]{32})$/;
+
+const pages = {}; // a name of the address bar: {title, load}; load returns the elements
 
 async function api(method, path, body, background) {
 	const headers = {"X-Kennel-Key": localStorage.getItem(KEY) || ""};
@@ -22,38 +25,59 @@ async function api(method, path, body, background) {
 }
 
 function say(text) {
-	document.getElementById("message").textContent = text;
-}
-
-function show(left) {
-	document.getElementById("logout").hidden = left === 0;
-	say(left === 0 ? "Logged out." : "Logged in. Without use, this ends in "
-	    + Math.ceil(left / 60) + " minutes.");
+	document.getElementById("message").textContent = inert(text);
 }
 
 // Exchanges the secret in the link, which does not stay in the address bar or in the history.
 async function login() {
-	const link = location.hash.slice(1);
+	const link = LINK.exec(location.hash);
 
-	if (link !== "")
+	if (link)
 		history.replaceState(null, "", location.pathname);
 	try {
-		return (await api("GET", "login")).left_seconds;
+		await api("GET", "login");
+		return;
 	} catch (error) {
-		if (link === "")
+		if (!link)
 			throw error;
 	}
-	const value = await api("POST", "login", {link});
-	localStorage.setItem(KEY, value.key);
-	return value.left_seconds;
+	localStorage.setItem(KEY, (await api("POST", "login", {link: link[1]})).key);
+}
+
+function showLogin(open) {
+	document.getElementById("logout").hidden = !open;
+	document.getElementById("pages").hidden = !open;
 }
 
 async function logout() {
 	await api("POST", "logout");
 	localStorage.removeItem(KEY);
-	show(0);
+	showLogin(false);
+	document.getElementById("content").replaceChildren();
+	say("Logged out. Run kennel console in a terminal for a new link.");
 }
 
-document.getElementById("logout").addEventListener("click",
-    () => logout().catch((error) => say(error.message)));
-login().then(show, (error) => say(error.message));
+let turn = 0; // of the page that was asked for last
+
+async function showPage(background) {
+	const name = location.hash.slice(1) in pages ? location.hash.slice(1) : "servers";
+	const mine = ++turn;
+
+	for (const link of document.querySelectorAll("nav a"))
+		if (link.getAttribute("href") === "#" + name)
+			link.setAttribute("aria-current", "page");
+		else
+			link.removeAttribute("aria-current");
+	document.title = pages[name].title + " - kennel console";
+	try {
+		const made = await pages[name].load(background);
+
+		if (mine !== turn)
+			return;
+		document.getElementById("content").replaceChildren(element("h2", {}, pages[name].title), ...made);
+		say("");
+	} catch (error) {
+		if (mine === turn)
+			say(error.message);
+	}
+}

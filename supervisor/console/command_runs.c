@@ -1,0 +1,175 @@
+/*
+ * The server's side of the commands that its launcher runs. A command is over when its
+ * output has ended and the launcher has reported its exit status, in either order.
+ */
+#include "supervisor/console/command_runs.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shim/base/fd.h"
+#include "shim/base/wire.h"
+
+#define STATUS_LOST 125 /* its output was too large */
+#define READ_BYTES  65536
+
+static void
+close_output(struct command_run *r)
+{
+	loop_remove(r->runs->loop, r->slot);
+	r->slot = -1;
+	fd_close(&r->fd);
+}
+
+static void
+finish(struct command_run *r)
+{
+	command_fn *fn = r->fn;
+
+	if (!r->ended || r->fd >= 0)
+		return;
+	r->fn = NULL;
+	fn(r->arg, r->status, &r->output);
+	buf_free(&r->output);
+}
+
+/* ---- what it prints ------------------------------------------------------------- */
+
+static void
+on_output(struct loop *loop, int fd, short revents, void *arg)
+{
+	struct command_run *r = arg;
+	static uint8_t bytes[READ_BYTES];
+	ssize_t n = read(fd, bytes, sizeof(bytes));
+
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	if (n > 0 && buf_put(&r->output, bytes, (size_t)n) == 0)
+		return;
+	if (n > 0) { /* it is ended by SIGPIPE */
+		buf_clear(&r->output);
+		r->status = STATUS_LOST;
+	}
+	close_output(r);
+	finish(r);
+}
+
+/* ---- the launcher ---------------------------------------------------------------- */
+
+static struct command_run *
+find(struct command_runs *c, uint32_t id)
+{
+	for (size_t i = 0; i < COMMANDS_MAX; i++)
+		if (c->run[i].fn != NULL && c->run[i].id == id)
+			return &c->run[i];
+	return NULL;
+}
+
+static int
+on_started(struct command_runs *c, struct wire_in *in, int *fd)
+{
+	struct command_run *r = find(c, wire_get_u32(in));
+
+	if (wire_end(in) < 0 || r == NULL || r->fd >= 0 || *fd < 0)
+		return -EBADMSG;
+	r->slot = loop_add(c->loop, *fd, POLLIN, on_output, r);
+	if (r->slot < 0)
+		return r->slot;
+	r->fd = *fd;
+	*fd = -1;
+	return 0;
+}
+
+static int
+on_ended(struct command_runs *c, struct wire_in *in)
+{
+	struct command_run *r = find(c, wire_get_u32(in));
+	uint32_t status = wire_get_u32(in);
+
+	if (wire_end(in) < 0 || r == NULL || r->ended)
+		return -EBADMSG;
+	r->ended = true;
+	if (r->status == 0)
+		r->status = (int)status;
+	finish(r);
+	return 0;
+}
+
+static void
+on_launcher(struct loop *loop, int socket, short revents, void *arg)
+{
+	uint8_t memory[COMMAND_PACKET_MAX];
+	struct command_runs *c = arg;
+	struct wire_in in;
+	size_t len, fds_n;
+	uint32_t type;
+	int fd = -1;
+	/* syscalls: recvmsg */
+	int r = wire_recv(socket, memory, sizeof(memory), &len, &fd, 1, &fds_n);
+
+	if (r == -EAGAIN)
+		return;
+	if (r == 0) {
+		wire_in_init(&in, memory, len);
+		type = wire_get_u32(&in);
+		r = type == COMMAND_STARTED ? on_started(c, &in, &fd)
+		    : type == COMMAND_ENDED ? on_ended(c, &in)
+					    : -EBADMSG;
+		fd_close(&fd);
+	}
+	if (r < 0)
+		loop_stop(loop); /* the launcher has ended */
+}
+
+/* ---- what others call -------------------------------------------------------------- */
+
+int
+command_runs_open(struct command_runs *c, struct loop *loop, int launcher)
+{
+	int r = loop_add(loop, launcher, POLLIN, on_launcher, c);
+
+	*c = (struct command_runs){.loop = loop, .launcher = launcher};
+	return r < 0 ? r : 0;
+}
+
+int
+command_runs_ready(struct command_runs *c)
+{
+	uint8_t memory[COMMAND_PACKET_MAX];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, COMMAND_READY);
+	return wire_send(c->launcher, &out, NULL, 0);
+}
+
+int
+command_run(struct command_runs *c, enum command command, const char *name,
+    command_fn *fn, void *arg)
+{
+	uint8_t memory[COMMAND_PACKET_MAX];
+	struct command_run *r = NULL;
+	struct wire_out out;
+	int sent;
+
+	if (name != NULL && !command_name_fits(name))
+		return -EINVAL;
+	for (size_t i = 0; i < COMMANDS_MAX && r == NULL; i++)
+		if (c->run[i].fn == NULL)
+			r = &c->run[i];
+	if (r == NULL)
+		return -EBUSY;
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, COMMAND_RUN);
+	wire_put_u32(&out, ++c->last_id);
+	wire_put_u32(&out, command);
+	wire_put_str(&out, name != NULL ? name : "");
+	sent = wire_send(c->launcher, &out, NULL, 0); /* syscalls: sendmsg */
+	if (sent < 0)
+		return sent;
+	*r = (struct command_run){
+	    .fn = fn, .arg = arg, .id = c->last_id, .fd = -1, .slot = -1, .runs = c};
+	buf_init(&r->output, COMMAND_OUTPUT_MAX);
+	return 0;
+}

@@ -1,0 +1,303 @@
+/*
+ * Runs commands of kennel for the server of the page.
+ */
+#include "supervisor/console/launcher.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "shim/base/array.h"
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "shim/base/loop.h"
+#include "shim/base/wire.h"
+#include "shim/host/install_path.h"
+#include "supervisor/base/exit_status.h"
+#include "supervisor/console/browser.h"
+#include "supervisor/console/commands.h"
+
+#define WORDS_MAX 8
+
+struct launcher {
+	const struct launcher_order *o;
+	struct loop loop;
+	int signals; /* a signalfd */
+	char kennel[PATH_MAX];
+	struct {
+		pid_t pid; /* 0: free */
+		uint32_t id;
+	} child[COMMANDS_MAX];
+	bool ended; /* by a signal */
+};
+
+/* The rows of enum command. */
+static const struct {
+	const char *word[WORDS_MAX];
+	bool named;    /* the name of an MCP server follows */
+	bool messages; /* its messages are part of what it prints */
+} commands[] = {
+    [COMMAND_SERVERS] = {{"server", "list", "--json", "--tools"}, false, false},
+    [COMMAND_ENABLE] = {{"server", "enable"}, true, true},
+    [COMMAND_DISABLE] = {{"server", "disable"}, true, true},
+    [COMMAND_SECRETS] = {{"secret", "list", "--json", "--all"}, false, false},
+    [COMMAND_LOG] = {{"audit", "log", "--json", "-n", "500"}, false, false},
+};
+
+bool
+command_name_fits(const char *name)
+{
+	static const char bytes[] =
+	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+	size_t len = strlen(name);
+
+	return len > 0 && len <= COMMAND_NAME_MAX && name[0] != '-' &&
+	       strspn(name, bytes) == len;
+}
+
+/* ---- a command ---------------------------------------------------------------------- */
+
+/* In the child. */
+static void
+become(const struct launcher *l, enum command c, const char *name, int out)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	char *argv[WORDS_MAX + 3] = {(char *)"kennel"};
+	size_t n = 1;
+
+	for (size_t i = 0; i < WORDS_MAX && commands[c].word[i] != NULL; i++)
+		argv[n++] = (char *)(uintptr_t)commands[c].word[i];
+	if (commands[c].named)
+		argv[n++] = (char *)(uintptr_t)name;
+	launcher_release();
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
+	    dup2(commands[c].messages ? out : null, STDERR_FILENO) < 0 ||
+	    prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		_exit(EXIT_FAILED);
+	(void)alarm(COMMAND_S); /* ends it, also after the exec */
+	(void)execv(l->kennel, argv);
+	_exit(EXIT_FAILED);
+}
+
+static void
+to_server(struct launcher *l, const struct wire_out *out, int fd)
+{
+	/* A server that does not read has ended, or is ended. */
+	if (wire_send(l->o->socket, out, &fd, fd >= 0) < 0)
+		loop_stop(&l->loop);
+}
+
+static void
+report_end(struct launcher *l, uint32_t id, int status)
+{
+	uint8_t memory[COMMAND_PACKET_MAX];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, COMMAND_ENDED);
+	wire_put_u32(&out, id);
+	wire_put_u32(
+	    &out, (uint32_t)(WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILED));
+	to_server(l, &out, -1);
+}
+
+static void
+report_start(struct launcher *l, uint32_t id, int fd)
+{
+	uint8_t memory[COMMAND_PACKET_MAX];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, COMMAND_STARTED);
+	wire_put_u32(&out, id);
+	to_server(l, &out, fd);
+}
+
+/* 0 or -errno. */
+static int
+start(struct launcher *l, uint32_t id, enum command c, const char *name)
+{
+	size_t at = 0;
+	int out[2];
+	pid_t pid;
+
+	while (at < COMMANDS_MAX && l->child[at].pid != 0)
+		at++;
+	if (at == COMMANDS_MAX)
+		return -EAGAIN;
+	if (pipe2(out, O_CLOEXEC) < 0)
+		return -errno;
+	pid = fork();
+	if (pid == 0)
+		become(l, c, name, out[1]);
+	fd_close(&out[1]);
+	if (pid > 0) {
+		l->child[at].pid = pid;
+		l->child[at].id = id;
+		report_start(l, id, out[0]);
+	}
+	fd_close(&out[0]);
+	return pid < 0 ? -EAGAIN : 0;
+}
+
+/* ---- the server --------------------------------------------------------------------- */
+
+static void
+on_late(struct loop *loop, void *arg)
+{
+	struct launcher *l = arg;
+
+	l->o->late(l->o->arg);
+}
+
+static int
+take(struct launcher *l, struct wire_in *in)
+{
+	uint32_t type = wire_get_u32(in), id, what;
+	const char *name;
+
+	if (type == COMMAND_READY && wire_end(in) == 0) {
+		l->o->ready(l->o->arg);
+		return loop_timer_at(
+		    &l->loop, loop_now() + BROWSER_PAGE_MS * LOOP_MS, on_late, l);
+	}
+	id = wire_get_u32(in);
+	what = wire_get_u32(in);
+	name = wire_get_str(in, COMMAND_NAME_MAX);
+	if (type != COMMAND_RUN || wire_end(in) < 0 || what >= COMMAND_N ||
+	    commands[what].named != command_name_fits(name))
+		return -EBADMSG;
+	if (start(l, id, what, name) < 0)
+		report_end(l, id, -1);
+	return 0;
+}
+
+static void
+on_server(struct loop *loop, int fd, short revents, void *arg)
+{
+	uint8_t memory[COMMAND_PACKET_MAX];
+	struct launcher *l = arg;
+	struct wire_in in;
+	size_t len, none;
+	int r = wire_recv(fd, memory, sizeof(memory), &len, NULL, 0, &none);
+
+	if (r == 0) {
+		wire_in_init(&in, memory, len);
+		r = take(l, &in);
+	}
+	if (r == -EBADMSG)
+		log_error("kennel-console sent an invalid message; ending it");
+	if (r < 0)
+		loop_stop(loop);
+}
+
+/* ---- signals ------------------------------------------------------------------------ */
+
+static void
+signals_of(sigset_t *ret)
+{
+	static const int waited[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP};
+
+	(void)sigemptyset(ret);
+	for (size_t i = 0; i < ARRAY_LEN(waited); i++)
+		(void)sigaddset(ret, waited[i]);
+}
+
+void
+launcher_prepare(void)
+{
+	sigset_t set;
+
+	signals_of(&set);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL); /* cannot fail: valid */
+}
+
+void
+launcher_release(void)
+{
+	sigset_t set;
+
+	signals_of(&set);
+	(void)sigprocmask(SIG_UNBLOCK, &set, NULL); /* the same */
+}
+
+static void
+reap(struct launcher *l)
+{
+	int status;
+
+	for (size_t i = 0; i < COMMANDS_MAX; i++)
+		if (l->child[i].pid != 0 &&
+		    waitpid(l->child[i].pid, &status, WNOHANG) == l->child[i].pid) {
+			l->child[i].pid = 0;
+			report_end(l, l->child[i].id, status);
+		}
+}
+
+static void
+on_signal(struct loop *loop, int fd, short revents, void *arg)
+{
+	struct launcher *l = arg;
+	struct signalfd_siginfo info;
+
+	while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		if (info.ssi_signo != SIGCHLD) {
+			l->ended = true;
+			loop_stop(loop);
+		}
+	reap(l);
+}
+
+/* ---- begin and end ------------------------------------------------------------------ */
+
+static void
+open_all(struct launcher *l)
+{
+	const char *prefix = install_prefix(); /* .../libexec */
+	sigset_t set;
+	int r;
+
+	(void)snprintf(l->kennel, sizeof(l->kennel), "%s/../bin/kennel",
+	    prefix != NULL ? prefix : "");
+	loop_init(&l->loop);
+	signals_of(&set);
+	l->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (l->signals < 0)
+		die("unable to wait for signals: %s", strerror(errno));
+	r = loop_add(&l->loop, l->signals, POLLIN, on_signal, l);
+	if (r >= 0)
+		r = loop_add(&l->loop, l->o->socket, POLLIN, on_server, l);
+	if (r < 0)
+		die("unable to wait for events: %s", strerror(-r));
+}
+
+int
+launcher_run(const struct launcher_order *order)
+{
+	static struct launcher l;
+
+	l.o = order;
+	open_all(&l);
+	if (loop_run(&l.loop) < 0)
+		log_error("unable to wait for events");
+	for (size_t i = 0; i < COMMANDS_MAX; i++)
+		if (l.child[i].pid != 0)
+			(void)kill(l.child[i].pid, SIGKILL); /* not reaped: still ours */
+	(void)kill(order->server, SIGKILL);                  /* the same */
+	while (waitpid(order->server, NULL, 0) < 0 && errno == EINTR)
+		;
+	order->late(order->arg);
+	fd_close(&l.signals);
+	if (l.ended)
+		return 0;
+	log_error("the console has ended; `kennel console` starts it again");
+	return EXIT_FAILED;
+}

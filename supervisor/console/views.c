@@ -1,0 +1,203 @@
+/*
+ * What a command of kennel shows or changes, as replies of the API. A command prints JSON
+ * that is checked here and passed on: its texts come from servers and agents, and stay
+ * strings of JSON.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/base/array.h"
+#include "shim/base/log.h"
+#include "supervisor/console/private.h"
+#include "supervisor/console/request_check.h"
+#include "supervisor/json/json.h"
+
+#define HTTP_OK          200
+#define HTTP_BAD         400
+#define HTTP_FAILED      502
+#define HTTP_UNAVAILABLE 503
+#define MESSAGE_MAX      512
+
+#define MCP_PATH CONSOLE_API "mcp/"
+
+/* Makes the body of the reply of what the command printed. 0 or -errno. */
+typedef int view_fn(struct buf *output, struct buf *ret);
+
+/* ---- what is shown ------------------------------------------------------------------- */
+
+static int
+wrap(const char *member, const struct buf *value, struct buf *ret)
+{
+	int r = buf_printf(ret, "{\"%s\":", member);
+
+	if (r == 0)
+		r = buf_put(ret, value->data, value->len);
+	return r < 0 ? r : buf_puts(ret, "}");
+}
+
+static int
+put_servers(struct buf *output, struct buf *ret)
+{
+	return wrap("servers", output, ret);
+}
+
+static int
+put_secrets(struct buf *output, struct buf *ret)
+{
+	return wrap("secrets", output, ret);
+}
+
+/* One object a line: the first is about the log, the others are records. */
+static int
+put_log(struct buf *output, struct buf *ret)
+{
+	uint8_t *at = output->data, *end = at + output->len, *line;
+	int r = 0;
+
+	for (size_t n = 0; r == 0 && at < end; n++) {
+		line = at;
+		at = memchr(line, '\n', (size_t)(end - line));
+		if (at == NULL)
+			return -EBADMSG;
+		r = buf_puts(ret, n == 0 ? "{\"log\":" : n == 1 ? ",\"records\":[" : ",");
+		if (r == 0)
+			r = buf_put(ret, line, (size_t)(at - line));
+		at++;
+		if (r == 0 && n == 0 && at == end)
+			r = buf_puts(ret, ",\"records\":[");
+	}
+	return r < 0 ? r : buf_puts(ret, "]}");
+}
+
+static const struct view {
+	const char *path;
+	enum command command;
+	view_fn *put;
+	const char *shell; /* the same for a person */
+} views[] = {
+    {CONSOLE_API "mcp", COMMAND_SERVERS, put_servers, "kennel server list"},
+    {CONSOLE_API "secrets", COMMAND_SECRETS, put_secrets, "kennel secret list --all"},
+    {CONSOLE_API "log", COMMAND_LOG, put_log, "kennel audit log"},
+};
+
+/* ---- when a command has ended --------------------------------------------------------- */
+
+struct pending_view {
+	struct http_wait *wait;
+	const struct view *view; /* NULL: a change */
+};
+
+static void
+failed(struct http_reply *reply, const struct view *view)
+{
+	char why[MESSAGE_MAX];
+
+	(void)snprintf(why, sizeof(why),
+	    "`%s` has failed or printed too much; run it in a terminal", view->shell);
+	console_error(reply, HTTP_FAILED, why);
+}
+
+/* A status other than 0 is not a failure if what it printed is complete: it also reports a
+ * policy with an error. */
+static void
+put_view(struct http_reply *reply, const struct view *view, struct buf *output)
+{
+	struct json_message m;
+
+	if (output->len == 0 || view->put(output, &reply->body) < 0 ||
+	    json_scan(reply->body.data, reply->body.len, &m) < 0) {
+		failed(reply, view);
+		return;
+	}
+	reply->status = HTTP_OK;
+}
+
+static void
+put_change(struct http_reply *reply, int status, struct buf *output)
+{
+	char why[MESSAGE_MAX];
+
+	if (status != 0) {
+		while (output->len > 0 && output->data[output->len - 1] == '\n')
+			output->len--;
+		(void)log_quote(why, sizeof(why), output->data, output->len);
+		console_error(reply, HTTP_BAD, why);
+		return;
+	}
+	reply->status = buf_puts(&reply->body, "{}") < 0 ? HTTP_FAILED : HTTP_OK;
+}
+
+/* Callback of command_run. */
+static void
+on_ended(void *arg, int status, struct buf *output)
+{
+	struct pending_view *p = arg;
+	struct http_reply *reply = http_reply_of(p->wait);
+
+	if (p->view != NULL)
+		put_view(reply, p->view, output);
+	else
+		put_change(reply, status, output);
+	http_reply_done(p->wait);
+	free(p);
+}
+
+static void
+start(struct console *c, enum command command, const char *name, const struct view *view,
+    const struct http_request *q, struct http_reply *reply)
+{
+	struct pending_view *p = calloc(1, sizeof(*p));
+	int r = -ENOMEM;
+
+	if (p != NULL) {
+		*p = (struct pending_view){.wait = q->wait, .view = view};
+		r = command_run(&c->commands, command, name, on_ended, p);
+	}
+	if (r == 0) {
+		reply->later = true;
+		return;
+	}
+	free(p);
+	console_error(reply, r == -EINVAL ? HTTP_BAD : HTTP_UNAVAILABLE,
+	    r == -EINVAL  ? "expected the name of an MCP server"
+	    : r == -EBUSY ? "too many commands run; try again in a second"
+			  : "unable to run a command of kennel; try again");
+}
+
+/* ---- changes ---------------------------------------------------------------------------- */
+
+/* POST /api/mcp/NAME {"enabled":true} */
+static void
+change_enabled(struct console *c, const struct http_request *q, struct http_reply *reply)
+{
+	struct json_message m;
+	struct json value;
+
+	if (json_scan(q->body, q->body_len, &m) < 0 ||
+	    json_get(m.root, "enabled", &value) < 0 ||
+	    (value.type != JSON_IS_TRUE && value.type != JSON_IS_FALSE)) {
+		console_error(
+		    reply, HTTP_BAD, "expected the member `enabled`, true or false");
+		return;
+	}
+	start(c, value.type == JSON_IS_TRUE ? COMMAND_ENABLE : COMMAND_DISABLE,
+	    q->path + strlen(MCP_PATH), NULL, q, reply);
+}
+
+bool
+view_answer(struct console *c, const struct http_request *q, struct http_reply *reply)
+{
+	bool is_get = strcmp(q->method, "GET") == 0;
+
+	for (size_t i = 0; is_get && i < ARRAY_LEN(views); i++)
+		if (strcmp(q->path, views[i].path) == 0) {
+			start(c, views[i].command, NULL, &views[i], q, reply);
+			return true;
+		}
+	if (is_get || strncmp(q->path, MCP_PATH, strlen(MCP_PATH)) != 0)
+		return false;
+	change_enabled(c, q, reply);
+	return true;
+}
