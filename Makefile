@@ -881,9 +881,15 @@ SECRET = \
 CONSOLE = \
 	$(PATHS) $(BASE) \
 	shim/host/install_path.o \
+	supervisor/answer/approval_id.o \
+	supervisor/answer/open_list.o \
+	supervisor/answer/session.o \
+	supervisor/approve/queue.o \
+	supervisor/approve/refusals.o \
 	supervisor/base/paths.o \
 	supervisor/base/person_socket.o \
 	supervisor/base/terminal.o \
+	supervisor/console/approvals.o \
 	supervisor/console/browser.o \
 	supervisor/console/command_runs.o \
 	supervisor/console/http.o \

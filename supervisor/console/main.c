@@ -7,7 +7,7 @@
  *
  * Process: kennel-console, twice. Holds: the logins; no value of a secret. Trusts: a
  * browser that opened a link, for what the API offers. Must never: be linked with leash/,
- * connect to a network, open a file after it is confined. The launcher must never read a
+ * connect to a network, open a file after it is confined but its sessions' directory. The launcher must never read a
  * byte of a browser.
  */
 #include <errno.h>
@@ -36,12 +36,17 @@
 static void
 confine(void)
 {
-	int r = confine_no_dumps();
+	struct confine_path may = {.may = CONFINE_READ};
+	int r;
 
+	/* sessions that begin later have sockets there */
+	may.fd = open(paths_run_dir(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	r = may.fd < 0 ? -errno : confine_no_dumps();
 	if (r == 0)
-		r = confine_paths(NULL, 0);
+		r = confine_paths(&may, 1);
 	if (r == 0)
 		r = confine_syscalls(console_syscalls, ARRAY_LEN(console_syscalls));
+	fd_close(&may.fd);
 	if (r < 0)
 		die("unable to confine kennel-console: %s", strerror(-r));
 }

@@ -15,6 +15,7 @@
 		".popsection\n")
 
 FILE_OF(page_index_html, "index.html");
+FILE_OF(page_approvals_js, "approvals.js");
 FILE_OF(page_console_css, "console.css");
 FILE_OF(page_console_js, "console.js");
 FILE_OF(page_log_js, "log.js");
@@ -30,6 +31,7 @@ FILE_OF(page_text_js, "text.js");
 
 static const struct page pages[] = {
     PAGE("/", "text/html", page_index_html),
+    PAGE("/approvals.js", "text/javascript", page_approvals_js),
     PAGE("/console.css", "text/css", page_console_css),
     PAGE("/console.js", "text/javascript", page_console_js),
     PAGE("/log.js", "text/javascript", page_log_js),

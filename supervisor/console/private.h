@@ -4,6 +4,7 @@
  *	main.c		the program: opens what it needs, forks, prints the link
  *	launcher.c	the launcher: runs commands of kennel for the server
  *	command_runs.c	the server's side of these commands
+ *	approvals.c	pending approvals and their answers
  *	views.c		what they print, as replies of the API
  *	verb_console.c	kennel console: the only file here that is linked with kennel
  *	listen.c	the sockets of the loopback addresses

@@ -8,6 +8,7 @@
 
 #include "shim/base/array.h"
 #include "shim/base/log.h"
+#include "supervisor/console/approvals.h"
 #include "supervisor/console/private.h"
 #include "supervisor/console/request_check.h"
 #include "supervisor/json/json.h"
@@ -18,6 +19,7 @@
 #define HTTP_FORBIDDEN 403
 #define HTTP_NOT_FOUND 404
 
+#define APPROVALS    CONSOLE_API "approvals/"
 #define COOKIE_AGE_S ((unsigned int)(LOGIN_LIFE_NS / NS_PER_S))
 
 /* ---- replies -------------------------------------------------------------------- */
@@ -120,6 +122,13 @@ leave(struct console *c, struct login *login, const struct http_request *q,
 
 /* ---- the table ------------------------------------------------------------------- */
 
+static void
+list_approvals(struct console *c, struct login *login, const struct http_request *q,
+    struct http_reply *reply)
+{
+	approvals_list(reply);
+}
+
 static const struct {
 	const char *method, *path;
 	void (*fn)(struct console *, struct login *, const struct http_request *,
@@ -127,6 +136,7 @@ static const struct {
 } routes[] = {
     {"GET", CONSOLE_API "login", show_login},
     {"POST", CONSOLE_API "logout", leave},
+    {"GET", CONSOLE_API "approvals", list_approvals},
 };
 
 static void
@@ -153,6 +163,11 @@ api(struct console *c, const struct http_request *q, struct http_reply *reply)
 			routes[i].fn(c, login, q, reply);
 			return;
 		}
+	if (strcmp(q->method, "POST") == 0 &&
+	    strncmp(q->path, APPROVALS, strlen(APPROVALS)) == 0) {
+		approvals_answer(q->path + strlen(APPROVALS), q, reply);
+		return;
+	}
 	if (!view_answer(c, q, reply))
 		console_error(reply, HTTP_NOT_FOUND, "no such path in the API");
 }

@@ -195,6 +195,9 @@ static const struct help_verb verbs[] = {
     {"console", "Look", "[--no-open]", "serve a page for a browser on this machine",
 	"--no-open", "kennel console", "",
 	.more =
+	    "The page shows servers, secrets and the log, enables and disables servers, "
+	    "and\n"
+	    "answers pending approvals. No page shows the value of a secret.\n"
 	    "Prints a link that opens once, within 60 s, and opens it in a browser if "
 	    "there\n"
 	    "is a display. The console listens on loopback addresses only; Ctrl-C ends "

@@ -1,0 +1,266 @@
+/*
+ * Pending approvals as JSON, and their answers.
+ *
+ * The list is a copy of what the sessions have reported. An answer names the digest of
+ * what the page has shown, and the session compares it with what it would do. Waits for
+ * a session that does not reply, at most 5 s: it is a process of the same user.
+ */
+#include "supervisor/console/approvals.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "shim/base/array.h"
+#include "shim/base/hex.h"
+#include "supervisor/answer/answer.h"
+#include "supervisor/console/private.h"
+#include "supervisor/json/json.h"
+
+#define HTTP_OK          200
+#define HTTP_BAD         400
+#define HTTP_NOT_FOUND   404
+#define HTTP_CONFLICT    409
+#define HTTP_UNAVAILABLE 503
+
+#define ROUNDS_MAX (2 * QUESTIONS_MAX) /* packets of a session for one reply */
+#define FIRST_MS   200                 /* for the first packet of a new session */
+
+/* ---- the list -------------------------------------------------------------------- */
+
+static struct open_list *
+pending(void)
+{
+	static struct open_list pending_list; /* for the life of the process */
+
+	return &pending_list;
+}
+
+/* Receives what sessions have sent. */
+static void
+receive_all(struct open_list *l)
+{
+	/* syscalls: socket connect openat getdents64 newfstatat fcntl recvmsg sendmsg poll */
+	struct pollfd wait[SESSIONS_MAX];
+	size_t before = l->session_n, n;
+	int wait_ms;
+
+	open_list_look(l);
+	wait_ms = l->session_n > before ? FIRST_MS : 0;
+	for (int i = 0; i < ROUNDS_MAX; i++, wait_ms = 0) {
+		n = open_list_poll(l, wait);
+		if (n == 0 || poll(wait, n, wait_ms) <= 0)
+			return;
+		open_list_receive(l, wait);
+	}
+}
+
+/* A text of a session, as a string of JSON; what is invalid UTF-8 becomes U+FFFD. */
+static int
+put_text(struct buf *out, const char *key, const char *text)
+{
+	const uint8_t *p = (const uint8_t *)text, *end = p + strlen(text);
+	struct buf valid;
+	int r;
+
+	buf_init(&valid, (size_t)3 * QUESTION_DETAIL_MAX);
+	for (r = 0; r == 0 && p < end;) {
+		size_t n = *p < 0x80 ? 1 : json_utf8(p, end);
+
+		r = n == 0 ? buf_puts(&valid, "\xef\xbf\xbd") : buf_put(&valid, p, n);
+		p += n == 0 ? 1 : n;
+	}
+	if (r == 0)
+		r = buf_printf(out, ",\"%s\":", key);
+	if (r == 0)
+		r = valid.len == 0 ? buf_puts(out, "\"\"")
+				   : json_quote(out, (const char *)valid.data, valid.len);
+	buf_free(&valid);
+	return r;
+}
+
+static int
+put_approval(struct buf *out, const struct open_approval *o)
+{
+	const struct approval *a = &o->a;
+	const char *kind = question_kind_name((enum question_kind)a->kind);
+	const char *factor = question_factor_name((enum question_factor)a->factor);
+	const struct {
+		const char *key, *text;
+	} field[] = {{"server", a->server}, {"kind", kind != NULL ? kind : "unknown"},
+	    {"subject", a->subject}, {"detail", a->detail}, {"rule", a->rule},
+	    {"because", a->because}, {"request", a->request},
+	    {"factor", factor != NULL ? factor : "none"}};
+	char id[QUESTION_ID_MAX], hex[2 * QUESTION_DIGEST_LEN + 1];
+	uint64_t left = open_approval_left(o);
+	int r = buf_printf(out, "{\"id\":\"%s\"", approval_id_text(a, id));
+
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(field); i++)
+		r = put_text(out, field[i].key, field[i].text);
+	if (r < 0)
+		return r;
+	(void)hex_put(hex, a->digest.data, a->digest.len);
+	return buf_printf(out,
+	    ",\"whole\":%s,\"waits_ms\":%" PRIu64 ",\"left_ms\":%" PRIu64
+	    ",\"refusals\":%u,\"sha256\":\"%s\"}",
+	    a->cut != 0 ? "false" : "true", a->waits_ms + a->left_ms - left, left,
+	    a->refused, hex);
+}
+
+void
+approvals_list(struct http_reply *reply)
+{
+	struct open_list *l = pending();
+	int r;
+
+	receive_all(l);
+	r = buf_puts(&reply->body, "{\"approvals\":[");
+	for (size_t i = 0; r == 0 && i < l->n; i++) {
+		if (i > 0)
+			r = buf_puts(&reply->body, ",");
+		if (r == 0)
+			r = put_approval(&reply->body, &l->item[i]);
+	}
+	if (r == 0)
+		r = buf_puts(&reply->body, "]}");
+	if (r < 0)
+		console_error(reply, HTTP_UNAVAILABLE,
+		    "unable to list the approvals; run `kennel approve list`");
+	else
+		reply->status = HTTP_OK;
+}
+
+/* ---- an answer --------------------------------------------------------------------- */
+
+struct wanted {
+	struct decision decision;
+	char sha256[2 * QUESTION_DIGEST_LEN + 1];
+};
+
+static bool
+read_answer(const struct http_request *q, struct wanted *ret)
+{
+	static const struct {
+		const char *word;
+		enum question_answer answer;
+	} answers[] = {
+	    {"once", ANSWER_ONCE}, {"session", ANSWER_SESSION}, {"deny", ANSWER_DENY}};
+	struct json_message m;
+	struct json value;
+	char word[16];
+	size_t len;
+
+	*ret = (struct wanted){.decision.answer = 0};
+	if (json_scan(q->body, q->body_len, &m) < 0 ||
+	    json_get(m.root, "answer", &value) < 0 ||
+	    json_text(value, word, sizeof(word), &len) < 0)
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(answers); i++)
+		if (strcmp(word, answers[i].word) == 0)
+			ret->decision.answer = answers[i].answer;
+	ret->decision.unseen =
+	    json_get(m.root, "unseen", &value) == 0 && value.type == JSON_IS_TRUE;
+	return ret->decision.answer != 0 && json_get(m.root, "sha256", &value) == 0 &&
+	       json_text(value, ret->sha256, sizeof(ret->sha256), &len) == 0;
+}
+
+/* The approval that the page has shown under this id and digest. */
+static const struct approval *
+find(const char *text, const char *sha256)
+{
+	const struct open_list *l = pending();
+	char id[QUESTION_ID_MAX], hex[2 * QUESTION_DIGEST_LEN + 1];
+
+	for (size_t i = 0; i < l->n; i++) {
+		const struct approval *a = &l->item[i].a;
+
+		(void)hex_put(hex, a->digest.data, a->digest.len);
+		if (strcmp(approval_id_text(a, id), text) == 0 &&
+		    strcmp(hex, sha256) == 0)
+			return a;
+	}
+	return NULL;
+}
+
+/* Why the page cannot allow it; NULL: it can. A value or a passphrase is typed in a
+ * terminal. */
+static const char *
+terminal_only(const struct approval *a)
+{
+	if (a->kind == QUESTION_PROVISION || a->kind == QUESTION_ROTATION)
+		return "a value is typed in a terminal: run `kennel approve watch` there";
+	if (a->kind > QUESTION_ROTATION)
+		return "a change of a manifest is accepted in a terminal: run `kennel "
+		       "approve watch` there";
+	if (a->factor != QUESTION_NO_FACTOR)
+		return "it needs a second factor, which is given in a terminal: run "
+		       "`kennel approve watch` there";
+	return NULL;
+}
+
+static void
+report(struct http_reply *reply, int r)
+{
+	static const struct {
+		int r;
+		unsigned int status;
+		const char *why;
+	} rows[] = {
+	    {-ENOENT, HTTP_NOT_FOUND, "it is no longer pending"},
+	    {-ECONNREFUSED, HTTP_NOT_FOUND, "its session has ended"},
+	    {-EPERM, HTTP_CONFLICT,
+		"a part of it is not shown; check the rest at its source, then allow it "
+		"with the box that accepts this"},
+	    {-EINVAL, HTTP_CONFLICT, "it is not answered so; run `kennel approve watch`"},
+	    {-ENOKEY, HTTP_CONFLICT,
+		"its second factor was not given; run `kennel approve watch`"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (rows[i].r == r) {
+			console_error(reply, rows[i].status, rows[i].why);
+			return;
+		}
+	console_error(
+	    reply, HTTP_UNAVAILABLE, "its session did not reply; try again in a second");
+}
+
+void
+approvals_answer(const char *id, const struct http_request *q, struct http_reply *reply)
+{
+	static struct approval_found found;
+	const struct approval *a;
+	struct approval_id named;
+	struct wanted w;
+	const char *why;
+	int r;
+
+	if (!read_answer(q, &w)) {
+		console_error(reply, HTTP_BAD,
+		    "expected `answer`: once, session or deny; and `sha256`");
+		return;
+	}
+	receive_all(pending());
+	a = find(id, w.sha256);
+	if (a == NULL) {
+		report(reply, -ENOENT);
+		return;
+	}
+	why = w.decision.answer == ANSWER_DENY ? NULL : terminal_only(a);
+	if (why != NULL) {
+		console_error(reply, HTTP_CONFLICT, why);
+		return;
+	}
+	found =
+	    (struct approval_found){.kind = a->kind, .cut = a->cut, .factor = a->factor};
+	memcpy(found.digest, a->digest.data, sizeof(found.digest));
+	named = approval_id_of(a);
+	r = session_answer(&named, &found, &w.decision);
+	if (r < 0)
+		report(reply, r);
+	else
+		reply->status =
+		    buf_puts(&reply->body, "{}") < 0 ? HTTP_UNAVAILABLE : HTTP_OK;
+}

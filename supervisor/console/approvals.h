@@ -1,0 +1,16 @@
+/*
+ * The pending approvals of all sessions of the user, for the page: shown as JSON, and
+ * answered on the sockets of the sessions as `kennel approve` does.
+ */
+#ifndef KENNEL_SUPERVISOR_CONSOLE_APPROVALS_H
+#define KENNEL_SUPERVISOR_CONSOLE_APPROVALS_H
+
+#include "supervisor/console/http.h"
+
+/* GET /api/approvals */
+void approvals_list(struct http_reply *);
+/* POST /api/approvals/ID {"answer":"once"|"session"|"deny","sha256":HEX,"unseen":true}.
+ * id: what follows the last slash. */
+void approvals_answer(const char *id, const struct http_request *, struct http_reply *);
+
+#endif

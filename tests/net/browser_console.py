@@ -1,0 +1,80 @@
+"""The console in Chromium: its pages, with texts that are meant to break them."""
+import json
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../e2e")
+from kit import *  # noqa: E402,F403
+from console_kit import *  # noqa: E402,F403
+
+PROGRAM = "/usr/lib/chromium/chromium"
+MARKUP = "<img src=x onerror=\"document.title='broken'\"><script>document.title='broken'</script>\u202e\u200b"
+INERT = "&lt;img src=x onerror="
+
+
+class Page:
+    def __init__(self, console):
+        self.console = console
+        self.home = TMP + "/chromium"
+
+    def dom(self, fragment, width=1440):
+        """The document that Chromium has once its requests have ended; no script of it has failed."""
+        r = subprocess.run([PROGRAM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                            "--user-data-dir=" + self.home, "--window-size=%d,900" % width, "--enable-logging=stderr",
+                            "--virtual-time-budget=5000", "--dump-dom",
+                            "http://localhost:%d/#%s" % (self.console.port, fragment)],
+                           capture_output=True, timeout=LONG, env=environment({"HOME": TMP}), text=True)
+        wrong = [line for line in r.stderr.splitlines() if "CONSOLE" in line and "404" not in line and "favicon" not in line]
+        equal(wrong, [], fragment)
+        absent("<title>broken", r.stdout)
+        return r.stdout
+
+
+@test("a link logs Chromium in; each page is shown, and no text becomes an element or runs", 180)
+def pages():
+    if not os.path.exists(PROGRAM):
+        skip("not here: " + PROGRAM)
+    os.makedirs(HOME + "/policies", exist_ok=True)
+    with open(HOME + "/policies/alpha.kennel", "w") as f:
+        f.write("server alpha {\n    run %s\n    tool allow echo\n    tool ask line because %s\n}\n" %
+                (words(TOY), json.dumps(MARKUP[:60].replace('"', "'"))))
+    with open(HOME + "/mcp-servers.json", "w") as f:
+        json.dump({"mcpServers": {"everywhere": {"command": "/bin/" + MARKUP.replace('"', "")}}}, f)
+    s = Mcp([KENNEL, "run", "alpha"])
+    s.initialize()
+    s.call(MARKUP)  # refused, and in the log
+    s.n += 1
+    s.send({"jsonrpc": "2.0", "id": s.n, "method": "tools/call", "params": {"name": "line", "arguments": {"b": MARKUP}}})
+    c = Console()
+    page = Page(c)
+    got = page.dom(c.link)
+    within("<title>MCP Servers - kennel console</title>", got)
+    within("alpha", got)
+    within("Global Servers", got)
+    absent(c.link, got)
+    for width in (360, 1440):
+        got = page.dom("approvals", width)
+        within("alpha asks for the tool", got)
+        within(INERT, got)
+        within("\\u{202E}", got)
+        check(not re.search("[\u202e\u200b]|<img|<script>", got), "inert", got)
+        got = page.dom("log", width)
+        within(INERT, got)
+        check(not re.search("[\u202e\u200b]|<img|<script>", got), "inert", got)
+    within("No secrets are declared", page.dom("secrets"))
+    # the control: what is escaped would run
+    with open(TMP + "/control.html", "w") as f:
+        f.write("<title>x</title>" + MARKUP)
+    r = subprocess.run([PROGRAM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                        "--user-data-dir=" + TMP + "/control", "--virtual-time-budget=2000", "--dump-dom",
+                        "file://" + TMP + "/control.html"], capture_output=True, timeout=LONG,
+                       env=environment({"HOME": TMP}), text=True)
+    within("<title>broken", r.stdout)
+    s.close()
+
+
+if __name__ == "__main__":
+    main()
