@@ -625,25 +625,26 @@ KENNEL = \
 	supervisor/install/update.o \
 	supervisor/install/verb_install.o \
 	supervisor/install/verb_try.o \
-	supervisor/launch/changed_source.o \
-	supervisor/launch/duplicate_server.o \
-	supervisor/launch/drop_start.o \
+	supervisor/launch/find/changed_source.o \
+	supervisor/launch/find/duplicate_server.o \
 	supervisor/help/command.o \
 	supervisor/help/complete.o \
 	supervisor/help/kennel_help.o \
 	supervisor/help/secret_help.o \
+	supervisor/launch/drop_start.o \
 	supervisor/launch/failed_start.o \
-	supervisor/launch/held_packages.o \
+	supervisor/launch/find/held_packages.o \
 	supervisor/launch/launcher.o \
 	supervisor/launch/leash_approvals.o \
 	supervisor/launch/leash_client.o \
 	supervisor/launch/leash_message.o \
 	supervisor/launch/person_sockets.o \
-	supervisor/launch/policy_files.o \
-	supervisor/launch/policy_find.o \
+	supervisor/launch/find/policy_files.o \
+	supervisor/launch/find/policy_find.o \
+	supervisor/launch/find/policy_found.o \
 	supervisor/launch/regrant.o \
 	supervisor/launch/restart.o \
-	supervisor/launch/rollback.o \
+	supervisor/launch/find/rollback.o \
 	supervisor/launch/run_session.o \
 	supervisor/launch/self_protect.o \
 	supervisor/launch/start_approval.o \
@@ -1408,7 +1409,7 @@ UNIT_signature = \
 	shim/base/make_dirs.o \
 	shim/host/install_path.o \
 	supervisor/base/paths.o \
-	supervisor/launch/rollback.o
+	supervisor/launch/find/rollback.o
 UNIT_check_rules	= $(UNIT_load)
 UNIT_row_index	= $(UNIT_load)
 UNIT_path_holders = policy/check/path_holders.o policy/lang/scalar.o

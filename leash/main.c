@@ -28,7 +28,6 @@
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 
-#define START_OVER_MS   300 /* of serving: what only a start uses is not needed again */
 #define TABLE_BYTES_MIN (32 << 10)
 
 static struct leash leash = {
@@ -233,13 +232,6 @@ cell_gone(struct leash *l)
 	return false;
 }
 
-/* Before, what is given back would be needed again at once. */
-static void
-on_start_over(struct loop *loop, void *arg)
-{
-	confine_drop_start();
-}
-
 static void
 serve(struct leash *l)
 {
@@ -338,9 +330,7 @@ main(void)
 			    "unable to let the server run");
 	}
 	if (r == 0) {
-		/* without a timer its memory stays */
-		(void)loop_timer_at(
-		    &l->loop, loop_now() + START_OVER_MS * LOOP_MS, on_start_over, NULL);
+		confine_drop_start();
 		serve(l);
 		leash_record_stop(l);
 		dispatch_exited(l);

@@ -1,6 +1,6 @@
 /*
  * Servers that two texts of the user define: a start by name would have to choose between
- * them, and refuses (supervisor/launch/policy_find.c).
+ * them, and refuses (supervisor/launch/find/policy_find.c).
  *
  * Runs as the calling user. Parses the other texts, and compiles none.
  */

@@ -29,10 +29,10 @@
 #include "supervisor/base/paths.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/help/help.h"
-#include "supervisor/launch/changed_source.h"
-#include "supervisor/launch/duplicate_server.h"
+#include "supervisor/launch/find/changed_source.h"
+#include "supervisor/launch/find/duplicate_server.h"
 #include "supervisor/launch/launch.h"
-#include "supervisor/launch/policy_files.h"
+#include "supervisor/launch/find/policy_files.h"
 
 #define TEXT_LEN_MAX (16u << 20)
 #define OWN_GROUP    UINT_MAX

@@ -1,7 +1,7 @@
 /*
  * An entry is in use if a file in kennel's directories of policies contains its key, text
  * or sealed, included or not; if a process has it mounted; or if a kennel holds it
- * (supervisor/launch/held_packages.c), because a session starts its server again by the
+ * (supervisor/launch/find/held_packages.c), because a session starts its server again by the
  * policy that it began with, whatever that file contains now.
  */
 #include "supervisor/install/gc.h"

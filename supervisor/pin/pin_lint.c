@@ -16,7 +16,7 @@
 #include "shim/base/log.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
-#include "supervisor/launch/policy_files.h"
+#include "supervisor/launch/find/policy_files.h"
 #include "supervisor/pin/private.h"
 
 #define PINS_LEN_MAX (16u << 20)

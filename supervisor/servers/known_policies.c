@@ -18,8 +18,8 @@
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/base/paths.h"
-#include "supervisor/launch/changed_source.h"
-#include "supervisor/launch/policy_files.h"
+#include "supervisor/launch/find/changed_source.h"
+#include "supervisor/launch/find/policy_files.h"
 #include "supervisor/registry/reference.h"
 
 #define TEXT_LEN_MAX (16u << 20)

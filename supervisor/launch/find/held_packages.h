@@ -2,8 +2,8 @@
  * The packages of the store that a server may read. While they are held, `kennel
  * install --gc` does not remove them, whatever becomes of the policy's file.
  */
-#ifndef KENNEL_SUPERVISOR_LAUNCH_HELD_PACKAGES_H
-#define KENNEL_SUPERVISOR_LAUNCH_HELD_PACKAGES_H
+#ifndef KENNEL_SUPERVISOR_LAUNCH_FIND_HELD_PACKAGES_H
+#define KENNEL_SUPERVISOR_LAUNCH_FIND_HELD_PACKAGES_H
 
 #include <stddef.h>
 

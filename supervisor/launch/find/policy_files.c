@@ -21,7 +21,7 @@
 #include "shim/help/near_word.h"
 #include "shim/host/path_open.h"
 #include "supervisor/base/paths.h"
-#include "supervisor/launch/policy_files.h"
+#include "supervisor/launch/find/policy_files.h"
 
 #define FILES_MAX    1024 /* of one directory, as at a start */
 #define TEXT_LEN_MAX (16u << 20)

@@ -1,8 +1,8 @@
 /*
  * The policy files of this user, and the servers that they define.
  */
-#ifndef KENNEL_SUPERVISOR_LAUNCH_POLICY_FILES_H
-#define KENNEL_SUPERVISOR_LAUNCH_POLICY_FILES_H
+#ifndef KENNEL_SUPERVISOR_LAUNCH_FIND_POLICY_FILES_H
+#define KENNEL_SUPERVISOR_LAUNCH_FIND_POLICY_FILES_H
 
 #include <stdbool.h>
 #include <stddef.h>

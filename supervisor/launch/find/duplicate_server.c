@@ -1,7 +1,7 @@
 /*
  * Finds servers that more than one file defines (duplicate_server.h).
  */
-#include "supervisor/launch/duplicate_server.h"
+#include "supervisor/launch/find/duplicate_server.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "policy/base/diag.h"
-#include "supervisor/launch/changed_source.h"
+#include "supervisor/launch/find/changed_source.h"
 
 /* The first file that defines this name. */
 struct server_place {

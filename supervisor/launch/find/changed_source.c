@@ -1,7 +1,7 @@
 /*
  * Compares the files that a sealed policy was compiled from with their digests.
  */
-#include "supervisor/launch/changed_source.h"
+#include "supervisor/launch/find/changed_source.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /*
  * Servers that more than one file defines: which of them a start uses.
  */
-#ifndef KENNEL_SUPERVISOR_LAUNCH_DUPLICATE_SERVER_H
-#define KENNEL_SUPERVISOR_LAUNCH_DUPLICATE_SERVER_H
+#ifndef KENNEL_SUPERVISOR_LAUNCH_FIND_DUPLICATE_SERVER_H
+#define KENNEL_SUPERVISOR_LAUNCH_FIND_DUPLICATE_SERVER_H
 
 #include <limits.h>
 #include <stdbool.h>

@@ -2,8 +2,8 @@
  * Has a file that a sealed policy was compiled from changed since? Nothing is compiled
  * for the answer: the sealed file has the digests of the files (docs/FORMAT.sealed).
  */
-#ifndef KENNEL_SUPERVISOR_LAUNCH_CHANGED_SOURCE_H
-#define KENNEL_SUPERVISOR_LAUNCH_CHANGED_SOURCE_H
+#ifndef KENNEL_SUPERVISOR_LAUNCH_FIND_CHANGED_SOURCE_H
+#define KENNEL_SUPERVISOR_LAUNCH_FIND_CHANGED_SOURCE_H
 
 #include <limits.h>
 #include <stdbool.h>

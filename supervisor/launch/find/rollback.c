@@ -17,7 +17,7 @@
 
 #include "shim/base/fd.h"
 #include "shim/base/hex.h"
-#include "supervisor/launch/launch.h"
+#include "supervisor/launch/find/policy_found.h"
 #include "supervisor/base/paths.h"
 
 #define ROOT_DIR  "/var/lib/kennel/policy-seen"

@@ -4,7 +4,7 @@
  *
  * Process: kennel, before it confines itself.
  */
-#include "supervisor/launch/held_packages.h"
+#include "supervisor/launch/find/held_packages.h"
 
 #include <errno.h>
 #include <fcntl.h>
