@@ -736,6 +736,13 @@ def certify():
             f.write(text.replace(a, b))
         equal(run(proof + [key, bad]).returncode, 1, a)
     equal(run(proof + [reads(ENV["KENNEL_HOME"] + "/audit/origin.vkey").decode().strip(), out]).returncode, 1, "another key")
+    # a file in place of the key, whether or not it exists
+    for word in ENV["KENNEL_HOME"] + "/audit/origin.vkey", "/no/such.vkey":
+        for words_, option in (proof[:-1], "--key"), (proof[:1], "--key"), (proof[:1], "--witness"):
+            r = run(words_ + [option, word, out])
+            equal(r.returncode, 64, r.stderr)
+            within("invalid key `%s` after %s: expected the text of a public key" % (word, option), r.stderr.decode())
+            within('use %s "$(cat FILE)"' % option, r.stderr.decode())
     equal(rows("log", "--kind", "export", "--all", env=env)[0]["kind"], "export")
     ask("certify", "--server", "t", status=64, env=env)
     check(wait_for(lambda: not descendants(os.getpid()), 8), "the recorder stays")

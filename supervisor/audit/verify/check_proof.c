@@ -134,6 +134,19 @@ check(const struct asked *asked, const char *text, size_t len, const char *body,
 	return say(asked, INTACT, proof.index, cp.size, why);
 }
 
+int
+refuse_vkey(const char *option, const char *word)
+{
+	char shown[200];
+
+	log_error(
+	    "invalid key `%s` after %s: expected the text of a public key, not the "
+	    "name of a file; use %s \"$(cat FILE)\", where FILE contains the key, as "
+	    "origin.vkey in the log's directory does",
+	    log_quote(shown, sizeof(shown), word, strlen(word)), option, option);
+	return HELP_EXIT_USAGE;
+}
+
 static bool
 take_vkey(const char *text, struct vkey *ret)
 {
@@ -165,6 +178,8 @@ proof_main(int argc, char **argv)
 		else if (c == 'w' && asked.witness_n < WITNESSES_MAX &&
 			 take_vkey(optarg, &asked.witness[asked.witness_n]))
 			asked.witness_n++;
+		else if (c == 'k' || (c == 'w' && asked.witness_n < WITNESSES_MAX))
+			return refuse_vkey(c == 'k' ? "--key" : "--witness", optarg);
 		else
 			return help_usage(&verify_help, "proof",
 			    "missing or invalid value of an option");

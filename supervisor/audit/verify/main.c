@@ -459,8 +459,12 @@ verify(struct options *o, struct order_walk *walk, struct verify_answer *answer)
 static int
 refuse(int c, const char *word)
 {
+	struct vkey key;
+
 	if (c == '?')
 		return help_unknown_option(&verify_help, "", word);
+	if ((c == 'k' || c == 'w') && !take_vkey(optarg, &key))
+		return refuse_vkey(c == 'k' ? "--key" : "--witness", optarg);
 	return help_usage(&verify_help, "", "missing or invalid value of an option");
 }
 

@@ -241,4 +241,8 @@ int anchor_read(
 
 int proof_main(int argc, char **argv);
 
+/* The value of this option is no public key: reports it, and returns the exit status of a
+ * usage error. */
+int refuse_vkey(const char *option, const char *word);
+
 #endif
