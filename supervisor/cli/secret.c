@@ -23,8 +23,10 @@
 #include "supervisor/cli/secret.h"
 #include "supervisor/help/help.h"
 #include "supervisor/launch/launch.h"
+#include "supervisor/launch/regrant.h"
 
-#define ARGS_MAX 64 /* arguments after "kennel secret" */
+#define ARGS_MAX       64 /* arguments after "kennel secret" */
+#define GRANTS_LEN_MAX (1u << 20)
 
 static const struct verb {
 	const char *name;
@@ -152,4 +154,29 @@ secret_main(int argc, char **argv)
 	fprintf(stderr, "kennel secret: expected a command\n");
 	help_list(&secret_help, stderr);
 	return EXIT_USAGE;
+}
+
+/* ---- the state of the vault ------------------------------------------------------- */
+
+enum vault_state
+vault_state_now(void)
+{
+	static const char *const words[] = {"kennel", "secret", "grants", "--json", NULL};
+	const char *dir = paths_vault_dir();
+	char path[PATH_MAX];
+	struct buf out;
+	int status;
+
+	(void)snprintf(path, sizeof(path), "%s/secrets.vault", dir != NULL ? dir : "");
+	if (dir == NULL || access(path, F_OK) < 0)
+		return VAULT_NONE;
+	dir = paths_run_dir();
+	(void)snprintf(path, sizeof(path), "%s/keeper.sock", dir != NULL ? dir : "");
+	/* a question to the keeper would start it */
+	if (dir == NULL || access(path, F_OK) < 0)
+		return VAULT_LOCKED;
+	buf_init(&out, GRANTS_LEN_MAX);
+	status = regrant_run(words, &out);
+	buf_free(&out);
+	return status == 0 ? VAULT_OPEN : VAULT_LOCKED;
 }

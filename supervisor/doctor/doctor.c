@@ -441,6 +441,7 @@ static const struct row rows[] = {
     {"subordinate-uids", "another uid for servers, rootless", TOLD, probe_subuid},
     {"name-services", "granted names are found as on this host", TOLD,
 	doctor_name_services},
+    {"vault", "secrets of servers, stored encrypted", TOLD, doctor_vault},
     {"policies", "no server writes what another one runs", WANTED, doctor_policies},
     {"settings", "kennel serve starts", WANTED, doctor_settings},
     {"agent-configs", "agents start what their user chose", TOLD, doctor_agents},

@@ -20,6 +20,7 @@ struct finding {
 
 /* Each fills one row of the report. */
 void doctor_audit(struct finding *);
+void doctor_vault(struct finding *);
 void doctor_name_services(struct finding *);
 void doctor_policies(struct finding *);
 void doctor_agents(struct finding *);

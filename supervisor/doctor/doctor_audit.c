@@ -1,6 +1,7 @@
 /*
- * The row of kennel doctor about the audit log: a real write where the log is, and, if
- * there is a log, a recorder that takes records for it.
+ * The rows of kennel doctor about what kennel stores.  The audit log: a real write where
+ * the log is, and, if there is a log, a recorder that takes records for it.  The vault:
+ * whether it is unlocked.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include "shim/base/fd.h"
 #include "supervisor/audit/audit.h"
 #include "supervisor/base/paths.h"
+#include "supervisor/cli/cli.h"
 #include "supervisor/doctor/doctor.h"
 
 #define WAIT_MS 3000
@@ -77,4 +79,17 @@ doctor_audit(struct finding *f)
 		    f->said, sizeof(f->said), "unable to write in %.500s: %s", dir, why);
 	if (r < 0)
 		(void)snprintf(f->fix, sizeof(f->fix), "%s", audit_write_fix(r));
+}
+
+void
+doctor_vault(struct finding *f)
+{
+	static const char *const said[] = {[VAULT_NONE] = "not created",
+	    [VAULT_LOCKED] = "it is locked: servers with secrets in it do not start",
+	    [VAULT_OPEN] = "it is unlocked"};
+	enum vault_state state = vault_state_now();
+
+	f->holds = state != VAULT_LOCKED;
+	(void)snprintf(f->said, sizeof(f->said), "%s", said[state]);
+	(void)snprintf(f->fix, sizeof(f->fix), "kennel secret unlock");
 }

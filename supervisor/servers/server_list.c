@@ -230,6 +230,23 @@ put_unused(struct listing *l)
 	}
 }
 
+/* Does a server of the list have a secret in the vault? */
+static bool
+vault_needed(const struct listing *l)
+{
+	for (size_t i = 0; i < l->view.policies.policy_n; i++) {
+		const struct known_policy *known = &l->view.policies.policy[i];
+		const struct policy *p = &known->file->policy;
+
+		for (uint32_t k = 0;
+		     known->server != NULL && k < known->server->secrets.n; k++)
+			if (p->secret[known->server->secrets.first + k].source ==
+			    SOURCE_VAULT)
+				return true;
+	}
+	return false;
+}
+
 static void
 put_all(struct listing *l)
 {
@@ -243,6 +260,9 @@ put_all(struct listing *l)
 	for (size_t i = 0; i < l->view.rows.n; i++)
 		put_server(l, &l->view.rows.row[i]);
 	put_unused(l);
+	if (vault_needed(l) && vault_state_now() == VAULT_LOCKED)
+		printf("the vault is locked: servers with secrets in it do not start "
+		       "before `kennel secret unlock`\n");
 }
 
 /* ---- show ---------------------------------------------------------------------------------- */

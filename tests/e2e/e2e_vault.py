@@ -306,7 +306,16 @@ def grant_states():
         return rows
     becomes("    read /usr/share/doc\n")
     equal(states(), [])
+    def doctor():
+        rows = json.loads(run([KENNEL, "doctor", "--json"], env=env, timeout=60).stdout)
+        rows = rows["rows"] if isinstance(rows, dict) else rows
+        return [(r["holds"], r["said"], r.get("fix")) for r in rows if r["name"] == "vault"][0]
+    note = b"the vault is locked: servers with secrets in it do not start before `kennel secret unlock`\n"
+    absent(note, run([KENNEL, "list"], env=env).stdout)
+    equal(doctor(), (True, "it is unlocked", None))
     secret(env, "lock")
+    within(note, run([KENNEL, "list"], env=env).stdout)
+    equal(doctor(), (False, "it is locked: servers with secrets in it do not start", "kennel secret unlock"))
     within(b"the vault is locked: open it with kennel secret unlock", secret(env, "grant", "--server", "t", status=126).stderr)
     secret(env, "unlock", "--stdin", stdin=PASS)
     secret(env, "grant", "--server", "t")
