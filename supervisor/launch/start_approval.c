@@ -72,7 +72,7 @@ refuse_key(const struct policy_found *f, struct sealed_at at, const char *what,
 
 	(void)snprintf(why, LEASH_TEXT_MAX,
 	    "%s %.200s at line %u needs a key: register one with kennel console --keys "
-	    "(%.300s)",
+	    "(%.300s; this version cannot yet: use `with passphrase`)",
 	    what, name, at.line, file);
 	return -EPERM;
 }
