@@ -8,6 +8,7 @@ docs/BENCHMARKS.md.
 """
 import os
 import platform
+import re
 import shutil
 import statistics
 import subprocess
@@ -23,6 +24,7 @@ sys.path.insert(0, HERE + "/..")
 sys.path.insert(0, HERE)
 
 QUICK = "--quick" in sys.argv
+RUNS = 1 if QUICK else 3
 rows = []
 
 
@@ -60,7 +62,34 @@ def install_proxy():
     return place, None
 
 
+def of_runs(tables):
+    """One page of several runs: a number that differs is followed by those of the other runs."""
+    merged = []
+    for lines in zip(*(t.splitlines() for t in tables)):
+        parts = [re.split(r"(\d[\d.]*)", x) for x in lines]
+        if len({tuple(p[::2]) for p in parts}) > 1:
+            raise SystemExit("the runs differ in more than their numbers:\n" + "\n".join(lines))
+        merged.append("".join(", ".join(dict.fromkeys(x) if len(set(x)) == 1 else x) for x in zip(*parts)))
+    if len({len(t.splitlines()) for t in tables}) > 1:
+        raise SystemExit("the runs have different tables")
+    return "\n".join(merged) + "\n"
+
+
 def outer():
+    tables = []
+    for _ in range(RUNS):
+        table, status = one_run()
+        print(table, end="", flush=True)
+        if status != 0:
+            return status
+        tables.append(table)
+    if "--print" not in sys.argv:
+        write_page(of_runs(tables))
+    return 0
+
+
+def one_run():
+    """The tables, and the exit status."""
     import kit
     import serve
     import run as runner
@@ -92,17 +121,13 @@ def outer():
         looker.start()
         table = p.communicate()[0].decode()
         looker.join()
-        r = p
         if asked:
             of_serve = [a for a in asked if serve.SERVERS_WORD in a[0]]
             table += memory_table([a for a in asked if "connections" not in a[0] and a not in of_serve])
             table += net_memory_table([a for a in asked if "connections" in a[0]])
             table += serve.memory_table(of_serve)
-        print(table, end="")
         kit.wait_for(lambda: (kit.reap(), not kit.descendants(os.getpid()))[1], 12)
-        if r.returncode == 0 and "--print" not in sys.argv:
-            write_page(table)
-        return r.returncode
+        return table, p.returncode
     finally:
         stage.remove()
         user.remove()
@@ -124,9 +149,9 @@ def write_page(table):
     with open(ROOT + "/docs/BENCHMARKS.md") as f:
         notes = "".join(f.read().partition(mark)[1:])
     with open(ROOT + "/docs/BENCHMARKS.md", "w") as f:
-        f.write("# Benchmarks\n\n`make bench` writes this page. Everything in one table was measured in one run, as an "
-                "ordinary user,\nalternating between what is compared. Times drift with the machine; the ratios are what "
-                "counts.\n\n%s; %s.\n\n%s" % (time.strftime("%Y-%m-%d"), machine(), table) + notes)
+        f.write("# Benchmarks\n\n`make bench` writes this page. Each number is of one run, the next two in its place are of "
+                "two more. Everything in one\nrun's table was measured together, as an ordinary user, alternating between "
+                "what is compared. Times drift with the machine; the\nratios are what counts.\n\n%s; %s.\n\n%s" % (time.strftime("%Y-%m-%d"), machine(), table) + notes)
 
 
 # ---- spawn ----------------------------------------------------------------------------
