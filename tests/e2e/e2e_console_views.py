@@ -1,8 +1,7 @@
-"""What the console shows: servers, secrets, the log. S2-52 S2-55 S2-56 S2-57 S2-59 S2-60 S3-40"""
+"""What the API of the console shows: servers, secrets, the log."""
 import json
 import os
 import sys
-import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 from kit import *  # noqa: E402,F403

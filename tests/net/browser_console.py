@@ -15,6 +15,36 @@ MARKUP = "<img src=x onerror=\"document.title='broken'\"><script>document.title=
 INERT = "&lt;img src=x onerror="
 
 
+PINNED = [
+    ("read_it", "reads <b onclick=x>", {"idempotentHint": True, "readOnlyHint": True}),
+    ("remove_it", "removes", {"destructiveHint": True, "openWorldHint": True}),
+    ("plain", "", {}),
+]
+
+
+def pinned_server(name):
+    """A policy whose pins have these tools; nothing is started."""
+    os.makedirs(HOME + "/policies", exist_ok=True)
+    with open(HOME + "/policies/%s.pins" % name, "w") as f:
+        f.write('{"kennel-pins":1,"server":"%s"}\n' % name)
+        for tool, about, hints in sorted(PINNED):
+            body = {"annotations": hints, "description": about, "inputSchema": {"type": "object"}, "name": tool}
+            f.write(json.dumps({"body": body, "kind": "tool", "name": tool, "variant": ""}, separators=(",", ":"), sort_keys=True) + "\n")
+    with open(HOME + "/policies/%s.kennel" % name, "w") as f:
+        f.write('server %s {\n    pins "%s.pins"\n    run %s\n    tool by-annotations\n    tool deny plain\n}\n' % (name, name, words(TOY)))
+
+
+def card(dom, server):
+    """The texts of the badges of a server, and of each tool."""
+    found = [c for c in re.findall(r'<article class="card">(.*?)</article>', dom, re.S) if "<h4>%s</h4>" % server in c]
+    equal(len(found), 1, server)
+    head, tools = found[0].split("<details", 1)
+    badges = re.compile(r'<span class="badge \w+">([^<]*)</span>')
+    return badges.findall(head), re.search(r"<summary>([^<]*)</summary>", tools).group(1), {
+        re.search(r"<code>([^<]*)</code>", t).group(1): (badges.findall(t), re.findall(r"<p>([^<]*)</p>", t))
+        for t in re.findall(r"<li>(.*?)</li>", tools, re.S)}
+
+
 class Page:
     def __init__(self, console):
         self.console = console
@@ -31,6 +61,25 @@ class Page:
         equal(wrong, [], fragment)
         absent("<title>broken", r.stdout)
         return r.stdout
+
+
+@test("S2-55 S2-56 S2-57 S2-59 S3-40 a card has name, transport, status and tool count; its tools have descriptions and badges",
+      120)
+def cards():
+    if not os.path.exists(PROGRAM):
+        skip("not here: " + PROGRAM)
+    pinned_server("pinned")
+    equal(run([KENNEL, "server", "disable", "pinned"]).returncode, 0)
+    c = Console()
+    got = Page(c).dom(c.link)
+    within("<h2>MCP Servers</h2><p>The servers that agents", got)
+    check(re.search("<h3>Your Servers</h3>.*<h3>Global Servers</h3>", got, re.S), got)
+    badges, count, tools = card(got, "pinned")
+    equal((badges, count), (["stdio", "disabled", "pinned"], "3 tools"))
+    equal(tools, {"read_it": (["read-only", "idempotent", "allowed"], ["reads &lt;b onclick=x&gt;"]),
+                  "remove_it": (["destructive", "open-world", "asks"], ["removes"]), "plain": (["denied"], [])})
+    equal(run([KENNEL, "server", "enable", "pinned"]).returncode, 0)
+    equal(card(Page(c).dom("servers"), "pinned")[0], ["stdio", "disconnected", "pinned"])
 
 
 @test("a link logs Chromium in; each page is shown, and no text becomes an element or runs", 180)
