@@ -2,6 +2,7 @@
 import json
 import os
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 from kit import *  # noqa: E402,F403
@@ -131,20 +132,25 @@ def limits():
     s.close()
 
 
-@test("64 approvals of a session are shown and denied", 120)
+@test("1,024 approvals of 16 sessions are shown, and one of each session is answered", 180)
 def many():
     c = Console().login()
-    s = session()
-    calls = [ask(s, n=i) for i in range(64)]
-    shown = pending(c, 64)
-    equal(len({a["id"] for a in shown}), 64)
-    equal([a["id"] for a in shown], [a["id"] for a in listed()])
-    for a in shown:
-        check(answer(c, a, "deny")[0] in (200, 404))
-    for call in calls:
-        equal(refusal(s.wait(call, LONG)), "denied by a person")
+    sessions = [session("s%02d" % i) for i in range(16)]
+    calls = [[ask(s, n=i) for i in range(64)] for s in sessions]
+    shown = pending(c, 1024)
+    equal({a["id"] for a in shown}, {a["id"] for a in listed()})
+    began = time.time()
+    pending(c, 1024)
+    check(time.time() - began < 1, time.time() - began)
+    for i, s in enumerate(sessions):
+        mine = [a for a in shown if a["server"] == "s%02d" % i]
+        equal([json.loads(a["detail"])["arguments"]["n"] for a in mine], list(range(64)))
+        equal(answer(c, mine[i], "once"), (200, {}))
+        check(refusal(s.wait(calls[i][i], LONG)) is None)
+    pending(c, 1024 - 16)
+    for s in sessions:
+        s.close()
     pending(c, 0)
-    s.close()
 
 
 if __name__ == "__main__":
