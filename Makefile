@@ -893,6 +893,7 @@ CONSOLE = \
 	supervisor/console/approvals.o \
 	supervisor/console/browser.o \
 	supervisor/console/command_runs.o \
+	supervisor/console/events.o \
 	supervisor/console/http.o \
 	supervisor/console/launcher.o \
 	supervisor/console/link_socket.o \

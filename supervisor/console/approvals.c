@@ -30,17 +30,26 @@
 
 /* ---- the list -------------------------------------------------------------------- */
 
+static bool list_changed;
+
+static void
+on_change(void *arg, const struct approval *a, enum question_answer how)
+{
+	list_changed = true;
+}
+
 static struct open_list *
 pending(void)
 {
-	static struct open_list pending_list; /* for the life of the process */
+	/* for the life of the process */
+	static struct open_list pending_list = {.fn = on_change};
 
 	return &pending_list;
 }
 
 /* Receives what sessions have sent. */
 static void
-receive_all(struct open_list *l)
+receive_all(struct open_list *l, int first_ms)
 {
 	/* syscalls: socket connect openat getdents64 newfstatat fcntl recvmsg sendmsg poll */
 	struct pollfd wait[SESSIONS_MAX];
@@ -48,13 +57,24 @@ receive_all(struct open_list *l)
 	int wait_ms;
 
 	open_list_look(l);
-	wait_ms = l->session_n > before ? FIRST_MS : 0;
+	wait_ms = l->session_n > before ? first_ms : 0;
 	for (int i = 0; i < ROUNDS_MAX; i++, wait_ms = 0) {
 		n = open_list_poll(l, wait);
 		if (n == 0 || poll(wait, n, wait_ms) <= 0)
 			return;
 		open_list_receive(l, wait);
 	}
+}
+
+bool
+approvals_changed(void)
+{
+	bool was;
+
+	receive_all(pending(), 0);
+	was = list_changed;
+	list_changed = false;
+	return was;
 }
 
 /* A text of a session, as a string of JSON; what is invalid UTF-8 becomes U+FFFD. */
@@ -115,7 +135,7 @@ approvals_list(struct http_reply *reply)
 	struct open_list *l = pending();
 	int r;
 
-	receive_all(l);
+	receive_all(l, FIRST_MS);
 	r = buf_puts(&reply->body, "{\"approvals\":[");
 	for (size_t i = 0; r == 0 && i < l->n; i++) {
 		if (i > 0)
@@ -242,7 +262,7 @@ approvals_answer(const char *id, const struct http_request *q, struct http_reply
 		    "expected `answer`: once, session or deny; and `sha256`");
 		return;
 	}
-	receive_all(pending());
+	receive_all(pending(), FIRST_MS);
 	a = find(id, w.sha256);
 	if (a == NULL) {
 		report(reply, -ENOENT);

@@ -7,6 +7,9 @@
 
 #include "supervisor/console/http.h"
 
+/* Receives what sessions have sent, without waiting: has the list changed since the last
+ * call? */
+bool approvals_changed(void);
 /* GET /api/approvals */
 void approvals_list(struct http_reply *);
 /* POST /api/approvals/ID {"answer":"once"|"session"|"deny","sha256":HEX,"unseen":true}.

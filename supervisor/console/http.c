@@ -21,6 +21,7 @@
 struct http {
 	struct http_order o;
 	struct MHD_Daemon *daemon[HTTP_SOCKETS_MAX];
+	struct http_wait *stream[HTTP_STREAMS_MAX]; /* NULL: free */
 	int timer;
 };
 
@@ -31,6 +32,8 @@ struct http_wait {
 	struct buf body;
 	bool too_large;
 	enum { RECEIVING, WAITING, FILLED } state;
+	/* of a stream, whose events are in the reply's body */
+	bool suspended, over;
 	struct http_reply reply;
 };
 
@@ -99,12 +102,36 @@ request_read(struct http *h, struct MHD_Connection *at, const char *method,
 
 /* ---- its reply ------------------------------------------------------------------ */
 
-/* The body changes its owner. */
-static struct MHD_Response *
-response_of(struct http_reply *reply)
+/* Callback of libmicrohttpd: the next bytes of a stream. */
+static ssize_t
+next_events(void *arg, uint64_t position, char *out, size_t max)
 {
+	struct http_wait *w = arg;
+	struct buf *events = &w->reply.body;
+	size_t n = events->len < max ? events->len : max;
+
+	if (w->over)
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	if (n == 0) {
+		w->suspended = true;
+		MHD_suspend_connection(w->at);
+		return 0;
+	}
+	memcpy(out, events->data, n);
+	buf_drop(events, n);
+	return (ssize_t)n;
+}
+
+/* The body changes its owner, but that of a stream. */
+static struct MHD_Response *
+response_of(struct http_wait *w)
+{
+	struct http_reply *reply = &w->reply;
 	struct MHD_Response *made;
 
+	if (reply->stream)
+		return MHD_create_response_from_callback(
+		    MHD_SIZE_UNKNOWN, HTTP_EVENTS_MAX, next_events, w, NULL);
 	if (reply->page != NULL)
 		return MHD_create_response_from_buffer(reply->page_len,
 		    (void *)(uintptr_t)reply->page, MHD_RESPMEM_PERSISTENT);
@@ -116,9 +143,10 @@ response_of(struct http_reply *reply)
 }
 
 static enum MHD_Result
-send_reply(struct MHD_Connection *at, struct http_reply *reply)
+send_reply(struct http_wait *w)
 {
-	struct MHD_Response *made = response_of(reply);
+	struct http_reply *reply = &w->reply;
+	struct MHD_Response *made = response_of(w);
 	enum MHD_Result r = made != NULL ? MHD_YES : MHD_NO;
 
 	for (size_t i = 0; r == MHD_YES && i < ARRAY_LEN(security); i++)
@@ -130,7 +158,7 @@ send_reply(struct MHD_Connection *at, struct http_reply *reply)
 		r = MHD_add_response_header(
 		    made, MHD_HTTP_HEADER_SET_COOKIE, reply->cookie);
 	if (r == MHD_YES)
-		r = MHD_queue_response(at, reply->status, made);
+		r = MHD_queue_response(w->at, reply->status, made);
 	if (made != NULL)
 		MHD_destroy_response(made);
 	return r;
@@ -139,10 +167,64 @@ send_reply(struct MHD_Connection *at, struct http_reply *reply)
 static enum MHD_Result
 send_filled(struct http_wait *w)
 {
-	enum MHD_Result r = send_reply(w->at, &w->reply);
+	enum MHD_Result r = send_reply(w);
 
 	explicit_bzero(w->reply.cookie, sizeof(w->reply.cookie));
 	return r; /* MHD_NO: the connection is closed */
+}
+
+static void
+stream_open(struct http_wait *w)
+{
+	for (size_t i = 0; i < HTTP_STREAMS_MAX; i++)
+		if (w->h->stream[i] == NULL) {
+			w->h->stream[i] = w;
+			return;
+		}
+	w->reply.stream = false;
+	w->reply.status = MHD_HTTP_SERVICE_UNAVAILABLE;
+	buf_clear(&w->reply.body);
+}
+
+static void
+wake(struct http_wait *w)
+{
+	if (w->suspended)
+		MHD_resume_connection(w->at); /* next_events is called again */
+	w->suspended = false;
+}
+
+void
+http_event(struct http *h, const char *text)
+{
+	for (size_t i = 0; i < HTTP_STREAMS_MAX; i++) {
+		struct http_wait *w = h->stream[i];
+
+		if (w == NULL || w->reply.body.len > HTTP_EVENTS_MAX)
+			continue;
+		(void)buf_puts(&w->reply.body, text); /* else the reader misses it */
+		wake(w);
+	}
+	run(h);
+}
+
+size_t
+http_streams(struct http *h, http_alive_fn *alive)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < HTTP_STREAMS_MAX; i++) {
+		struct http_wait *w = h->stream[i];
+
+		if (w == NULL)
+			continue;
+		n++;
+		w->over |= !alive(&w->reply.owner);
+		if (w->over)
+			wake(w);
+	}
+	run(h);
+	return n;
 }
 
 static enum MHD_Result
@@ -156,6 +238,8 @@ answer(struct http_wait *w, const char *method, const char *path)
 	buf_init(&w->reply.body, HTTP_REPLY_MAX);
 	request_read(h, w->at, method, path, w, &request);
 	h->o.fn(h->o.arg, &request, &w->reply);
+	if (w->reply.stream)
+		stream_open(w);
 	if (!w->reply.later)
 		return send_filled(w);
 	w->state = WAITING;
@@ -213,6 +297,9 @@ on_complete(void *arg, struct MHD_Connection *at, void **state,
 
 	if (w == NULL)
 		return;
+	for (size_t i = 0; i < HTTP_STREAMS_MAX; i++)
+		if (w->h->stream[i] == w)
+			w->h->stream[i] = NULL;
 	if (w->body.data != NULL)
 		explicit_bzero(w->body.data, w->body.len);
 	buf_free(&w->body);

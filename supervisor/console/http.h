@@ -15,6 +15,8 @@
 #define HTTP_BODY_MAX    8192 /* of a request */
 #define HTTP_REPLY_MAX   (8u << 20)
 #define HTTP_SOCKETS_MAX 2 /* of both address families */
+#define HTTP_STREAMS_MAX 16
+#define HTTP_EVENTS_MAX  1024 /* bytes of a stream that its reader has not taken */
 
 struct http_wait; /* a request whose reply comes later */
 
@@ -33,8 +35,18 @@ struct http_request {
 	struct http_wait *wait; /* for a reply that is later */
 };
 
+/* Whose stream it is: known to http_alive_fn. */
+struct http_owner {
+	const void *who;
+	uint64_t mark;
+};
+
 struct http_reply {
 	bool later; /* http_reply_of fills it, and http_reply_done sends it */
+	/* The body begins a stream of events, which ends when its owner has ended: 503 if
+	 * there are HTTP_STREAMS_MAX. */
+	bool stream;
+	struct http_owner owner;
 	unsigned int status;
 	const char *type; /* of the content */
 	const void *page; /* static bytes; NULL: body */
@@ -61,5 +73,11 @@ struct http;
 /* Serves these listening sockets (-1: unset), which it owns from then on. 0 or -errno. */
 int http_open(
     const struct http_order *, const int fd[HTTP_SOCKETS_MAX], struct http **ret);
+
+/* Adds an event to every stream. A reader that does not take them misses some. */
+void http_event(struct http *, const char *text);
+typedef bool http_alive_fn(const struct http_owner *);
+/* Ends the streams of owners that have ended; returns how many there were. */
+size_t http_streams(struct http *, http_alive_fn *);
 
 #endif

@@ -67,15 +67,15 @@ serve(struct console *c, const int fd[HTTP_SOCKETS_MAX], int launcher)
 {
 	const struct http_order order = {
 	    .loop = &c->loop, .cookie = c->cookie, .fn = console_answer, .arg = c};
-	struct http *http;
 	int r;
 
 	leave_terminal();
+	c->tick = -1;
 	loop_init(&c->loop);
 	r = link_socket_open(c, paths_run_dir());
 	if (r < 0)
 		die("unable to open a socket in %s: %s", paths_run_dir(), strerror(-r));
-	r = http_open(&order, fd, &http);
+	r = http_open(&order, fd, &c->http);
 	if (r == 0)
 		r = command_runs_open(&c->commands, &c->loop, launcher);
 	if (r < 0)

@@ -4,6 +4,7 @@
  *	main.c		the program: opens what it needs, forks, prints the link
  *	launcher.c	the launcher: runs commands of kennel for the server
  *	command_runs.c	the server's side of these commands
+ *	events.c	the stream of events
  *	approvals.c	pending approvals and their answers
  *	views.c		what they print, as replies of the API
  *	verb_console.c	kennel console: the only file here that is linked with kennel
@@ -33,6 +34,9 @@ struct console {
 	struct loop loop;
 	struct logins logins;
 	struct command_runs commands;
+	struct http *http;
+	int tick;           /* a timer while there are streams; -1: none */
+	unsigned int quiet; /* ticks without an event */
 	uint16_t port;
 	char authority[CONSOLE_AUTHORITY_MAX]; /* localhost:PORT */
 	char cookie[CONSOLE_AUTHORITY_MAX];    /* its name: of this port alone */
@@ -59,6 +63,9 @@ void console_error(struct http_reply *, unsigned int status, const char *why);
 
 /* views.c: what a command of kennel shows or changes. False: it has no such path. */
 bool view_answer(struct console *, const struct http_request *, struct http_reply *);
+
+/* events.c: GET /api/events */
+void events_open(struct console *, const struct login *, struct http_reply *);
 
 /* pages.c */
 struct page {

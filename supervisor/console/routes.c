@@ -129,6 +129,13 @@ list_approvals(struct console *c, struct login *login, const struct http_request
 	approvals_list(reply);
 }
 
+static void
+open_events(struct console *c, struct login *login, const struct http_request *q,
+    struct http_reply *reply)
+{
+	events_open(c, login, reply);
+}
+
 static const struct {
 	const char *method, *path;
 	void (*fn)(struct console *, struct login *, const struct http_request *,
@@ -137,6 +144,7 @@ static const struct {
     {"GET", CONSOLE_API "login", show_login},
     {"POST", CONSOLE_API "logout", leave},
     {"GET", CONSOLE_API "approvals", list_approvals},
+    {"GET", CONSOLE_API "events", open_events},
 };
 
 static void

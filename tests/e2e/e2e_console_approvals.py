@@ -1,6 +1,7 @@
 """Approvals in the console: shown as kennel approve list does, and answered. S3-50"""
 import json
 import os
+import socket
 import sys
 import time
 
@@ -129,6 +130,63 @@ def limits():
         refused(answer(c, a, how, unseen=True), 409, "second factor", "kennel approve watch")
     equal(answer(c, a, "deny"), (200, {}))
     equal(refusal(s.wait(call, LONG)), "denied by a person")
+    s.close()
+
+
+class Stream:
+    """GET /api/events, as far as it has come."""
+
+    def __init__(self, c):
+        self.s = socket.create_connection(("127.0.0.1", c.port), timeout=LONG)
+        self.s.sendall(("GET /api/events HTTP/1.1\r\nHost: %s\r\nCookie: kennel-%d=%s\r\nX-Kennel-Key: %s\r\n"
+                        "X-Kennel-Background: 1\r\n\r\n" % (c.host(), c.port, c.cookie, c.key)).encode())
+        self.got = b""
+        self.until(b"\r\n\r\n")
+        self.status = int(self.got.split()[1])
+
+    def more(self):
+        part = self.s.recv(65536)
+        self.got += part
+        return part != b""
+
+    def until(self, what):
+        while what not in self.got:
+            check(self.more(), "the stream has ended", self.got)
+        self.got = self.got if what == b"\r\n\r\n" else self.got.split(what, 1)[1]
+
+    def to_end(self):
+        self.until(b"\r\n0\r\n\r\n")  # the last chunk
+        self.s.close()
+
+
+@test("S3-50 /api/events tells of approvals that come and go, to those who are logged in, until the login ends", 120)
+def events():
+    c = Console().login()
+    s = session()
+    stream = Stream(c)
+    equal(stream.status, 200)
+    within(b"Content-Type: text/event-stream", stream.got)
+    within(b"Content-Security-Policy: default-src 'none'", stream.got)
+    began = time.time()
+    call = ask(s, a=1)
+    stream.until(b"event: approvals\ndata: {}\n\n")
+    check(time.time() - began < 5, time.time() - began)
+    equal(answer(c, pending(c, 1)[0], "deny"), (200, {}))
+    equal(refusal(s.wait(call, LONG)), "denied by a person")
+    stream.until(b"event: approvals\ndata: {}\n\n")
+    absent(b"line", stream.got)
+    key, c.key = c.key, "0" * 32
+    refused(c.json("GET", "events"), 401)
+    c.key = key
+    # 16 at one time; one that has left makes room
+    more = [Stream(c) for _ in range(15)]
+    equal({m.status for m in more}, {200})
+    equal(Stream(c).status, 503)
+    for m in more:
+        m.s.close()
+    check(wait_for(lambda: Stream(c).status == 200, LONG))
+    equal(c.json("POST", "logout")[0], 200)
+    stream.to_end()
     s.close()
 
 

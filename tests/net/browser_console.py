@@ -46,24 +46,73 @@ def card(dom, server):
 
 
 class Page:
-    def __init__(self, console):
-        self.console = console
-        self.home = TMP + "/chromium"
+    """A page of Chromium, driven through a pair of pipes (--remote-debugging-pipe)."""
 
-    def dom(self, fragment, width=1440):
-        """The document that Chromium has once its requests have ended; no script of it has failed."""
-        r = subprocess.run([PROGRAM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                            "--user-data-dir=" + self.home, "--window-size=%d,900" % width, "--enable-logging=stderr",
-                            "--virtual-time-budget=5000", "--dump-dom",
-                            "http://localhost:%d/#%s" % (self.console.port, fragment)],
-                           capture_output=True, timeout=LONG, env=environment({"HOME": TMP}), text=True)
-        wrong = [line for line in r.stderr.splitlines() if "CONSOLE" in line and "404" not in line and "favicon" not in line]
-        equal(wrong, [], fragment)
-        absent("<title>broken", r.stdout)
-        return r.stdout
+    def __init__(self, url, width=1440):
+        down, self.into = os.pipe()
+        self.out, up = os.pipe()
+        self.n, self.rest, self.wrong = 0, b"", []
+
+        def descriptors():
+            a, b = os.dup(down), os.dup(up)  # neither is 3 or 4 now
+            os.dup2(a, 3)
+            os.dup2(b, 4)
+
+        self.p = start([PROGRAM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                        "--user-data-dir=" + TMP + "/chromium", "--window-size=%d,900" % width, "--remote-debugging-pipe"],
+                       env=environment({"HOME": TMP}), cwd="/", preexec_fn=descriptors, close_fds=False,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        os.close(down)
+        os.close(up)
+        self.session = None
+        target = self.send("Target.createTarget", url="about:blank")["targetId"]
+        self.session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self.send("Runtime.enable")
+        self.send("Page.enable")
+        self.send("Page.navigate", url=url)
+
+    def send(self, method, **params):
+        self.n += 1
+        m = {"id": self.n, "method": method, "params": params}
+        if self.session:
+            m["sessionId"] = self.session
+        os.write(self.into, json.dumps(m).encode() + b"\0")
+        while True:
+            while b"\0" not in self.rest:
+                part = os.read(self.out, 65536)
+                check(part, "Chromium has ended")
+                self.rest += part
+            line, self.rest = self.rest.split(b"\0", 1)
+            got = json.loads(line)
+            if got.get("method") in ("Runtime.exceptionThrown", "Page.javascriptDialogOpening"):
+                self.wrong.append(got)
+            if got.get("id") == self.n:
+                check("result" in got, method, got)
+                return got["result"]
+
+    def value(self, script):
+        return self.send("Runtime.evaluate", expression=script, awaitPromise=True)["result"].get("value")
+
+    def until(self, text):
+        """The document, once this is in it; no script of it has failed."""
+        seen = []
+        check(wait_for(lambda: seen.append(self.value("document.documentElement.outerHTML") or "") or text in seen[-1], LONG),
+              text, seen[-1:])
+        equal(self.wrong, [])
+        absent("<title>broken", seen[-1])
+        return seen[-1]
+
+    def go(self, name):
+        self.value("location.hash = '#%s'" % name)
+
+    def click(self, label):
+        check(self.value("""(() => { const b = [...document.querySelectorAll("button")]
+            .find((e) => (e.getAttribute("aria-label") || e.textContent) === %s); if (b) b.click(); return !!b; })()""" %
+                         json.dumps(label)), label)
 
 
-@test("S2-55 S2-56 S2-57 S2-59 S3-40 a card has name, transport, status and tool count; its tools have descriptions and badges",
+@test("S2-55 S2-56 S2-57 S2-59 S2-60 S3-40 a card has name, transport, status and tool count; its tools have descriptions and badges; "
+      "a button enables and disables it",
       120)
 def cards():
     if not os.path.exists(PROGRAM):
@@ -71,18 +120,22 @@ def cards():
     pinned_server("pinned")
     equal(run([KENNEL, "server", "disable", "pinned"]).returncode, 0)
     c = Console()
-    got = Page(c).dom(c.link)
+    page = Page("http://localhost:%d/#%s" % (c.port, c.link))
+    got = page.until("pinned</h4>")
     within("<h2>MCP Servers</h2><p>The servers that agents", got)
     check(re.search("<h3>Your Servers</h3>.*<h3>Global Servers</h3>", got, re.S), got)
     badges, count, tools = card(got, "pinned")
     equal((badges, count), (["stdio", "disabled", "pinned"], "3 tools"))
     equal(tools, {"read_it": (["read-only", "idempotent", "allowed"], ["reads &lt;b onclick=x&gt;"]),
                   "remove_it": (["destructive", "open-world", "asks"], ["removes"]), "plain": (["denied"], [])})
-    equal(run([KENNEL, "server", "enable", "pinned"]).returncode, 0)
-    equal(card(Page(c).dom("servers"), "pinned")[0], ["stdio", "disconnected", "pinned"])
+    page.click("Enable pinned")
+    page.until("pinned is enabled.")
+    equal(card(page.until("Disable pinned"), "pinned")[0], ["stdio", "disconnected", "pinned"])
+    page.click("Disable pinned")
+    page.until("pinned is disabled.")
 
 
-@test("a link logs Chromium in; each page is shown, and no text becomes an element or runs", 180)
+@test("S3-50 a link logs Chromium in; no text becomes an element or runs; approvals appear and are answered", 180)
 def pages():
     if not os.path.exists(PROGRAM):
         skip("not here: " + PROGRAM)
@@ -98,22 +151,38 @@ def pages():
     s.n += 1
     s.send({"jsonrpc": "2.0", "id": s.n, "method": "tools/call", "params": {"name": "line", "arguments": {"b": MARKUP}}})
     c = Console()
-    page = Page(c)
-    got = page.dom(c.link)
+    page = Page("http://localhost:%d/#%s" % (c.port, c.link))
+    got = page.until("alpha</h4>")
     within("<title>MCP Servers - kennel console</title>", got)
-    within("alpha", got)
     within("Global Servers", got)
     absent(c.link, got)
+    equal(page.value("location.href"), "http://localhost:%d/" % c.port)
     for width in (360, 1440):
-        got = page.dom("approvals", width)
-        within("alpha asks for the tool", got)
-        within(INERT, got)
-        within("\\u{202E}", got)
-        check(not re.search("[\u202e\u200b]|<img|<script>", got), "inert", got)
-        got = page.dom("log", width)
-        within(INERT, got)
-        check(not re.search("[\u202e\u200b]|<img|<script>", got), "inert", got)
-    within("No secrets are declared", page.dom("secrets"))
+        page.send("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+        for name, text in (("approvals", "alpha asks for the tool"), ("log", INERT), ("servers", "alpha</h4>")):
+            page.go(name)
+            got = page.until(text)
+            check(not re.search("[\u202e\u200b]|<img|<script>", got), "inert", got)
+            check(page.value("document.documentElement.scrollWidth") <= width, name, width)
+            if name == "approvals":
+                within(INERT, got)
+                within("\\u{202E}", got)
+    page.go("secrets")
+    page.until("No secrets are declared")
+    # S3-50: live, and answered by a button
+    page.go("approvals")
+    page.until("alpha asks for the tool")
+    s.n += 1
+    s.send({"jsonrpc": "2.0", "id": s.n, "method": "tools/call", "params": {"name": "line", "arguments": {"b": "second"}}})
+    page.until("second")
+    page.click("Deny: alpha line")
+    equal(s.wait(s.n - 1, LONG)["result"]["isError"], True)
+    page.until("Denied: alpha line")
+    page.click("Allow once: alpha line")
+    check(not s.wait(s.n, LONG)["result"].get("isError"), "allowed once")
+    page.until("Nothing is pending")
+    page.click("Log out")
+    page.until("Logged out.")
     # the control: what is escaped would run
     with open(TMP + "/control.html", "w") as f:
         f.write("<title>x</title>" + MARKUP)

@@ -1,7 +1,7 @@
 // Approvals: what waits for a person, live.
 "use strict";
 
-const EVERY_MS = 2000;
+const AGAIN_MS = 1000; // between two streams
 const accepted = new Set(); // digests of which a part is not shown, and that was accepted
 
 // Arguments, one a line; a detail that was cut is no JSON.
@@ -69,16 +69,33 @@ pages.approvals = {
 	},
 };
 
-// New ones appear and ended ones go; what a person may be reading stays as it is.
-setInterval(async () => {
-	if (document.hidden || location.hash !== "#approvals" || !localStorage.getItem(KEY))
+async function refresh() {
+	if (location.hash !== "#approvals")
 		return;
-	try {
-		const now = (await api("GET", "approvals", null, true)).approvals.map((a) => a.id).join();
+	const now = (await api("GET", "approvals", null, true)).approvals.map((a) => a.id).join();
 
-		if (now !== shown)
-			await showPage(true);
-	} catch (error) {
-		say(error.message);
+	if (now !== shown) // what a person may be reading stays as it is
+		await showPage(true);
+}
+
+// The stream of events: each one says that the list has changed.
+async function follow() {
+	const reply = await fetch("/api/events", {cache: "no-store", credentials: "same-origin",
+		headers: {"X-Kennel-Key": localStorage.getItem(KEY) || "", "X-Kennel-Background": "1"}});
+	const reader = reply.ok ? reply.body.pipeThrough(new TextDecoderStream()).getReader() : null;
+
+	for (let part = reader && await reader.read(); part && !part.done; part = await reader.read())
+		if (part.value.includes("event: approvals"))
+			await refresh();
+}
+
+// The stream is opened with the page, and again when it has ended.
+async function followApprovals() {
+	for (;;) {
+		if (location.hash === "#approvals" && !document.hidden && localStorage.getItem(KEY))
+			await follow().then(refresh).catch((error) => say(error.message));
+		await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
 	}
-}, EVERY_MS);
+}
+
+followApprovals();
