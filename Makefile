@@ -2137,6 +2137,8 @@ install: all
 	install -d -m 755 $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/kennel
 	install -m 755 $(BIN)/kennel $(DESTDIR)$(PREFIX)/bin/kennel
 	install -m 755 $(HELPERS:%=$(LIBEXEC)/%) $(DESTDIR)$(PREFIX)/libexec/kennel
+	@# who cannot read a program cannot take descriptors of it, from its start on
+	chmod 711 $(DESTDIR)$(PREFIX)/libexec/kennel/kennel-fido
 	install -D -m 644 -t $(SHARE)/kennel/presets $(wildcard policy/presets/*.kennel)
 	install -D -m 644 docs/debian/apparmor/kennel $(SHARE)/kennel/apparmor/kennel
 	sed -i 's|@PREFIX@|$(PREFIX)|' $(SHARE)/kennel/apparmor/kennel

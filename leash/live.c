@@ -3,7 +3,7 @@
  * each secret of its policy and reports what the source has.
  *
  * Process: the leash, before it would sandbox itself.  Holds: one value at a time, and
- * the credentials of sources.  A value is wiped as soon as it is known to exist; one of
+ * the credentials of sources.  A value is wiped as soon as it is known to exist, a variable's at the end; one of
  * kennel's own vault stays there, because the keeper's list is enough.  Must never:
  * query a source whose secret needs an approval that was not given, or report a byte of
  * a value.

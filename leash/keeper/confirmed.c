@@ -56,6 +56,18 @@ keeper_confirmed(const char *run_dir, const uint8_t digest[KEEPER_DIGEST_LEN])
 		   : (int)with;
 }
 
+enum keeper_state
+keeper_state_now(const char *run_dir)
+{
+	enum keeper_state state;
+	int fd, r = keeper_reach_within(run_dir, -1, "kennel", WAIT_S, &fd, &state);
+
+	if (r < 0)
+		return STATE_LOCKED;
+	fd_close(&fd);
+	return state;
+}
+
 int
 keeper_keys(const char *run_dir)
 {

@@ -93,8 +93,8 @@ serve(const char *path)
 
 	for (;;) {
 		/* early: poll fork execve alarm wait4 */
-		if (poll(&p, 1, -1) < 0 && errno != EINTR)
-			_exit(1);
+		if (poll(&p, 1, -1) < 0 && errno == EINTR)
+			continue;
 		if (p.revents != POLLIN) /* the keeper has ended */
 			_exit(0);
 		pid = fork();
@@ -158,6 +158,8 @@ receive(struct fido_answer *a, enum fido_use use)
 			return r;
 		wire_in_init(&in, child.packet, len);
 		if (fido_get_answer(&in, a, use) < 0)
+			return -EBADMSG;
+		if (a->number == 0 && a->verdict != FIDO_FAILED)
 			return -EBADMSG;
 	} while (a->number != child.number && a->number != 0);
 	return 0;

@@ -130,6 +130,8 @@ int keeper_reach_within(const char *run_dir, int vault, const char *who, int wai
  * keeper. An enum keeper_factor, the next time CONFIRMED_NOT; -errno: those of
  * keeper_reach. */
 int keeper_confirmed(const char *run_dir, const uint8_t digest[KEEPER_DIGEST_LEN]);
+/* Its state; STATE_LOCKED also where no keeper runs. Does not count as a use of the vault. */
+enum keeper_state keeper_state_now(const char *run_dir);
 /* How many security keys are registered? -ENOKEY: the vault is locked; -errno: those of
  * keeper_reach, -ENOENT also where it is locked and no keeper runs. */
 int keeper_keys(const char *run_dir);

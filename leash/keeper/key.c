@@ -1,7 +1,8 @@
 /*
- * Security keys (WebAuthn): the second factor `with key`.
+ * Security keys (WebAuthn): the second factor `with key`. The requests are answered; the
+ * page that makes them is not there yet.
  *
- *	kennel-console				keeper			kennel-fido
+ *	a page for people			keeper			kennel-fido
  *	CHALLENGE digest of an approval ------>	draws one
  *	  <------------------- it, and the keys
  *	(the browser asks the key to sign it)
@@ -143,7 +144,7 @@ signature_wrong(struct fido_question *q, const uint8_t digest[KEEPER_DIGEST_LEN]
 		       "again";
 	row = key_list_find(&keys, q->id);
 	if (row == NULL)
-		return "this key is not registered: run kennel console --keys";
+		return "this key is not registered";
 	q->algorithm = row->algorithm;
 	q->public_key = (struct span){row->public_key, row->public_len};
 	fido_ask(q, &answer);
@@ -205,7 +206,7 @@ add(struct fido_question *q, const char *label)
 	if (!take(q->challenge, for_new_key))
 		return "it is for no challenge of a new key, or came too late: try again";
 	if (keys.n == KEEPER_KEYS_MAX)
-		return "there are 16 keys already: remove one with kennel secret keys";
+		return "there are 16 keys already: remove one first";
 	fido_ask(q, &answer);
 	if (answer.verdict != FIDO_RIGHT)
 		return answer.why;

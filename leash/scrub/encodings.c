@@ -132,7 +132,7 @@ add_pattern(struct maker *m, const uint8_t *data, size_t len, bool fold)
 	struct scrub *s = m->scrub;
 	size_t slot;
 
-	if (m->at == NULL) {
+	if (m->at == NULL || data == NULL) { /* of the first pass: it counts */
 		m->patterns++;
 		return true;
 	}

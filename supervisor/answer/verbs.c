@@ -261,7 +261,7 @@ reopen_main(int argc, char **argv)
 		log_error(
 		    "no session refuses this unasked: expected the path of a secret "
 		    "(`kennel secret list`), or the name of a tool, resource, "
-		    "prompt, program or host (`kennel audit log --denied`)");
+		    "prompt, program or host (`kennel audit denials`)");
 	return silent > 0 ? EXIT_FAILED : reopened == 0;
 }
 

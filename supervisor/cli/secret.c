@@ -23,10 +23,8 @@
 #include "supervisor/cli/secret.h"
 #include "supervisor/help/help.h"
 #include "supervisor/launch/launch.h"
-#include "supervisor/launch/regrant.h"
 
-#define ARGS_MAX       64 /* arguments after "kennel secret" */
-#define GRANTS_LEN_MAX (1u << 20)
+#define ARGS_MAX 64 /* arguments after "kennel secret" */
 
 static const struct verb {
 	const char *name;
@@ -161,22 +159,11 @@ secret_main(int argc, char **argv)
 enum vault_state
 vault_state_now(void)
 {
-	static const char *const words[] = {"kennel", "secret", "grants", "--json", NULL};
 	const char *dir = paths_vault_dir();
 	char path[PATH_MAX];
-	struct buf out;
-	int status;
 
 	(void)snprintf(path, sizeof(path), "%s/secrets.vault", dir != NULL ? dir : "");
 	if (dir == NULL || access(path, F_OK) < 0)
 		return VAULT_NONE;
-	dir = paths_run_dir();
-	(void)snprintf(path, sizeof(path), "%s/keeper.sock", dir != NULL ? dir : "");
-	/* a question to the keeper would start it */
-	if (dir == NULL || access(path, F_OK) < 0)
-		return VAULT_LOCKED;
-	buf_init(&out, GRANTS_LEN_MAX);
-	status = regrant_run(words, &out);
-	buf_free(&out);
-	return status == 0 ? VAULT_OPEN : VAULT_LOCKED;
+	return person_vault_open() ? VAULT_OPEN : VAULT_LOCKED;
 }

@@ -214,6 +214,8 @@ terminal_only(const struct approval *a)
 	if (a->kind > QUESTION_ROTATION)
 		return "a change of a manifest is accepted in a terminal: run `kennel "
 		       "approve watch` there";
+	if (a->factor == QUESTION_KEY)
+		return "it needs a security key, which no page asks for yet: deny it";
 	if (a->factor != QUESTION_NO_FACTOR)
 		return "it needs a second factor, which is given in a terminal: run "
 		       "`kennel approve watch` there";

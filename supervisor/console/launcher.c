@@ -36,7 +36,8 @@ struct launcher {
 		pid_t pid; /* 0: free */
 		uint32_t id;
 	} child[COMMANDS_MAX];
-	bool ended; /* by a signal */
+	bool is_ready; /* said once */
+	bool ended;    /* by a signal */
 };
 
 /* The rows of enum command. */
@@ -164,7 +165,8 @@ take(struct launcher *l, struct wire_in *in)
 	uint32_t type = wire_get_u32(in), id, what;
 	const char *name;
 
-	if (type == COMMAND_READY && wire_end(in) == 0) {
+	if (type == COMMAND_READY && wire_end(in) == 0 && !l->is_ready) {
+		l->is_ready = true;
 		l->o->ready(l->o->arg);
 		return loop_timer_at(
 		    &l->loop, loop_now() + BROWSER_PAGE_MS * LOOP_MS, on_late, l);

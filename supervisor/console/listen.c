@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -11,7 +12,8 @@
 #include "supervisor/console/private.h"
 
 #define BACKLOG 128
-#define TRIES   16 /* ports that are free on one address only */
+#define TRIES   64 /* ports that are taken on one address at least */
+#define LOWEST  1024u
 #define V4      0
 #define V6      1
 
@@ -19,7 +21,7 @@ static int
 bound(const struct sockaddr *at, socklen_t len, int *ret_fd)
 {
 	int one = 1, r = 0;
-	/* early: socket bind listen setsockopt getsockname */
+	/* early: socket bind listen setsockopt */
 	int fd = socket(at->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0)
@@ -35,15 +37,19 @@ bound(const struct sockaddr *at, socklen_t len, int *ret_fd)
 	return r;
 }
 
+/*
+ * Not the kernel's choice: by taking all other ports, another user could lead the console
+ * to one where his page has been, and has left a service worker in the user's browser.
+ */
 static int
-port_of(int fd, uint16_t *ret)
+draw_port(uint16_t *ret)
 {
-	struct sockaddr_in at = {0};
-	socklen_t len = sizeof(at);
+	uint32_t drawn;
 
-	if (getsockname(fd, (struct sockaddr *)&at, &len) < 0)
+	/* syscalls: getrandom */
+	if (getrandom(&drawn, sizeof(drawn), 0) != sizeof(drawn))
 		return -errno;
-	*ret = ntohs(at.sin_port);
+	*ret = (uint16_t)(LOWEST + drawn % (UINT16_MAX + 1 - LOWEST));
 	return 0;
 }
 
@@ -56,13 +62,13 @@ try_port(int ret_fd[HTTP_SOCKETS_MAX], uint16_t *ret_port)
 	    .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	struct sockaddr_in6 v6 = {
 	    .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
-	int r = bound((struct sockaddr *)&v4, sizeof(v4), &ret_fd[V4]);
+	int r = draw_port(ret_port);
 
+	v4.sin_port = v6.sin6_port = htons(*ret_port);
 	if (r == 0)
-		r = port_of(ret_fd[V4], ret_port);
+		r = bound((struct sockaddr *)&v4, sizeof(v4), &ret_fd[V4]);
 	if (r < 0)
 		return r;
-	v6.sin6_port = htons(*ret_port);
 	r = bound((struct sockaddr *)&v6, sizeof(v6), &ret_fd[V6]);
 	return r == -EAFNOSUPPORT || r == -EADDRNOTAVAIL ? 0 : r;
 }

@@ -7,8 +7,9 @@
  *
  * Process: kennel-console, twice. Holds: the logins; no value of a secret. Trusts: a
  * browser that opened a link, for what the API offers. Must never: be linked with leash/,
- * connect to a network, open a file after it is confined but its sessions' directory. The launcher must never read a
- * byte of a browser.
+ * connect to another machine, open a file after it is confined but its sessions'
+ * directory. The launcher must never read a byte of a browser, but the name of a server
+ * to be enabled or disabled.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -10,6 +10,7 @@
 
 #include "shim/base/array.h"
 #include "shim/base/log.h"
+#include "supervisor/base/exit_status.h"
 #include "supervisor/console/private.h"
 #include "supervisor/console/request_check.h"
 #include "supervisor/json/json.h"
@@ -102,10 +103,13 @@ failed(struct http_reply *reply, const struct view *view)
 /* A status other than 0 is not a failure if what it printed is complete: it also reports a
  * policy with an error. */
 static void
-put_view(struct http_reply *reply, const struct view *view, struct buf *output)
+put_view(
+    struct http_reply *reply, const struct view *view, int status, struct buf *output)
 {
 	struct json_message m;
 
+	if (view->command == COMMAND_LOG && status == EXIT_NOT_FOUND)
+		(void)buf_puts(output, "{\"size\":0}\n"); /* no log yet; else: failed */
 	if (output->len == 0 || view->put(output, &reply->body) < 0 ||
 	    json_scan(reply->body.data, reply->body.len, &m) < 0) {
 		failed(reply, view);
@@ -137,7 +141,7 @@ on_ended(void *arg, int status, struct buf *output)
 	struct http_reply *reply = http_reply_of(p->wait);
 
 	if (p->view != NULL)
-		put_view(reply, p->view, output);
+		put_view(reply, p->view, status, output);
 	else
 		put_change(reply, status, output);
 	http_reply_done(p->wait);

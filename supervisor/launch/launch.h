@@ -136,6 +136,8 @@ void close_person_sockets(struct opened *);
 /* Is a security key registered? Also true while the vault is locked, which does not tell:
  * what needs a key is refused then until there is one. */
 bool person_may_have_key(void);
+/* Is the vault unlocked? Does not count as a use of it. */
+bool person_vault_open(void);
 
 /* ---- start_approval.c: secrets whose use needs approval ------------------ */
 

@@ -73,6 +73,14 @@ person_may_have_key(void)
 	return access(path, F_OK) == 0;
 }
 
+bool
+person_vault_open(void)
+{
+	const char *run = paths_run_dir();
+
+	return run != NULL && keeper_state_now(run) == STATE_OPEN;
+}
+
 static void
 open_approvals(struct opened *o)
 {

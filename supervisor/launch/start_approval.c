@@ -71,8 +71,9 @@ refuse_key(const struct policy_found *f, struct sealed_at at, const char *what,
 			       : "?";
 
 	(void)snprintf(why, LEASH_TEXT_MAX,
-	    "%s %.200s at line %u needs a key: register one with kennel console --keys "
-	    "(%.300s; this version cannot yet: use `with passphrase`)",
+	    "%s %.200s at line %u needs a key, and none is registered: use `with "
+	    "passphrase`, "
+	    "as this kennel has no page that registers one (%.300s)",
 	    what, name, at.line, file);
 	return -EPERM;
 }

@@ -54,8 +54,13 @@ serves() {
 	rm -rf /tmp/served && mkdir -m 700 /tmp/served && { [ $# = 0 ] || chown 65534:65534 /tmp/served; } || return 1
 	{
 		printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}'
-		sleep 5
-	} | env KENNEL_HOME=/tmp/served "$@" kennel run s --policy /tmp/s.kennel | grep '"sees:server.py"'
+		tries=0
+		until [ -s /tmp/served/reply ] || [ $tries = 600 ]; do
+			sleep 0.1
+			tries=$((tries + 1))
+		done
+	} | env KENNEL_HOME=/tmp/served "$@" kennel run s --policy /tmp/s.kennel >/tmp/served/reply
+	grep '"sees:server.py"' /tmp/served/reply
 	served=$?
 	rm -f /opt/server.py /opt/other
 	return $served

@@ -257,6 +257,11 @@ def second_user():
             "    try:\n        socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).connect(path)\n" \
             "        print('connected', path)\n    except OSError:\n        pass\n" \
             "print('done')\n"
+        open_file = TMP + "/anybody"
+        with open(open_file, "w"):
+            pass
+        os.chmod(open_file, 0o644)
+        equal(unconfined(["python3", "-c", code, open_file, path]).stdout, b"read %s\ndone\n" % open_file.encode(), "the control")
         equal(unconfined(["python3", "-c", code, page, path]).stdout, b"done\n")
     os.write(t.master, b"\x03")
     equal(t.end(), 0)

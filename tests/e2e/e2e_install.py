@@ -394,7 +394,7 @@ def held():
     equal(h.install("--update", "hello", "--yes")[0], 0)
     absent(at, h.policy("hello"))
     within("the data", call("get_out"), "and it ends")
-    wait_for(lambda: not any(at.encode() in reads("/proc/%s/mountinfo" % p) for p in os.listdir("/proc") if p.isdigit() and os.access("/proc/%s/mountinfo" % p, os.R_OK)), 10)
+    check(wait_for(lambda: not any(at.encode() in reads("/proc/%s/mountinfo" % p) for p in os.listdir("/proc") if p.isdigit() and os.access("/proc/%s/mountinfo" % p, os.R_OK)), 20) is not None, "it is mounted")
     code, out, err = h.install("--gc", "--yes")
     equal(code, 0, out + err)
     check(os.path.isdir(at), "it was removed", out)

@@ -9,6 +9,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 from kit import *  # noqa: E402,F403
@@ -338,7 +339,7 @@ def calls():
     env = home()
     r = run([KENNEL, "run", "t", "--policy", policy(ASKS)], env=env)
     equal(r.returncode, 78, r.stderr)
-    within(b"tool ask line at line 5 needs a key: register one with kennel console --keys", r.stderr)
+    within(b"tool ask line at line 5 needs a key, and none is registered: use `with passphrase`", r.stderr)
     k, key = Keeper(env), Key()
     equal(k.add(key)[0], 5)
     s = kennel_run(ASKS, env=env)
@@ -367,6 +368,44 @@ def calls():
     s = kennel_run(ASKS, env=env)  # a locked vault does not tell whether there is a key
     s.initialize()
     s.close()
+
+
+@test("TRUST: rootless, what takes the keeper's place can say that a key was shown; the keeper itself would not have", 120)
+def impostor():
+    env = home()
+    k, key = Keeper(env), Key()
+    equal(k.add(key)[0], 5)
+    s = kennel_run(ASKS, env=env)
+    s.initialize()
+    rid = ask(s, a=1)
+    q = question(env)
+    equal(answer(env, q), 126, "the control")
+    end_keepers()
+    here = os.getcwd()
+    os.chdir(env["KENNEL_HOME"] + "/run")
+    try:
+        os.unlink("keeper.sock")
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        listener.bind("keeper.sock")
+    finally:
+        os.chdir(here)
+    listener.listen()
+    listener.settimeout(20)
+
+    def confirms():
+        peer = listener.accept()[0]
+        peer.recv(4096)
+        peer.send(struct.pack("<II", 3, 2))
+        equal(struct.unpack("<I", peer.recv(4096)[:4])[0], 38)
+        peer.send(struct.pack("<II", 5, 2))
+    liar = threading.Thread(target=confirms)
+    liar.start()
+    equal(answer(env, q), 0)
+    liar.join()
+    check(s.wait(rid, LONG)["result"].get("isError") is not True)
+    s.close()
+    listener.close()
+    os.unlink(env["KENNEL_HOME"] + "/run/keeper.sock")
 
 
 @test("kennel-fido: no key of the vault, no file, no socket; a broken one fails one answer", 60)

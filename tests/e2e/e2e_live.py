@@ -252,7 +252,7 @@ def many():
 def sentinel():
     p = Project(*ALL, "z/live/slow")
     p.all_kinds()
-    slow = p.write("slow", "#!/bin/sh\necho started >%s/slow-runs\nsleep 3\necho slow-enough-to-look\n" % p.dir, 0o700)
+    slow = p.write("slow", "#!/bin/sh\necho started >%s/slow-runs\nwhile [ ! -e %s/looked ]; do sleep 0.1; done\necho slow-enough-to-look\n" % (p.dir, p.dir), 0o700)
     with open(p.dir + "/home/sources.kennel", "a") as f:
         f.write("source slow {\n\tfrom cmd %s\n\tmay files\n}\nroute z/live/slow slow\n" % slow)
     before = set(descendants(os.getpid()))
@@ -273,6 +273,7 @@ def sentinel():
             for source, v in VALUES.items():
                 if comm != "kennel-leash" or source not in ("env", "login"):
                     absent(v.encode(), part, "a value from %s in %s" % (source, comm))
+    p.write("looked", "")
     for comm in ("kennel", "kennel-leash"):
         within(comm, seen)
     out, err = checking.communicate(timeout=LONG)

@@ -8,6 +8,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from kit import *  # noqa: E402,F403
 from serve_kit import *  # noqa: E402,F403
 
+LONG = 45  # seconds until something that must come is given up
+
 SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}}
 READS = {"readOnlyHint": True}
 OWN = sorted(OWN_LISTED + ["mcp_register"])
@@ -252,7 +254,7 @@ def broken():
         e = h.do("good.echo")["error"]
         equal(e["code"], -32000)
         within(h.path + ":", e["message"])
-        check(wait_for(lambda: h.p.poll() is not None, 3) is not None, "it goes on")
+        check(wait_for(lambda: h.p.poll() is not None, LONG) is not None, "it goes on")
         equal(h.p.returncode, 65)
 
 
@@ -269,7 +271,7 @@ def told(h, status):
     """The answer to the agent's first request; then the session ends, and says the same on standard error."""
     e = h.ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}})["error"]
     equal(e["code"], -32000)
-    check(wait_for(lambda: h.p.poll() is not None, 3) is not None, "it goes on")
+    check(wait_for(lambda: h.p.poll() is not None, LONG) is not None, "it goes on")
     equal(h.p.returncode, status)
     within(e["message"], h.stderr())
     return e["message"]
@@ -300,9 +302,9 @@ def over_budget():
     env, path = with_settings("budget 2\nexpose one.*\n")
     equal(told(Hub(s, greet=False, env=env), 64), "3 tools are exposed, and `budget 2` in %s allows fewer: expose fewer, or raise it" % path)
     h = Hub(s, greet=False, env=env)
-    check(wait_for(lambda: "budget" in h.stderr(), 5) is not None)
+    check(wait_for(lambda: "budget" in h.stderr(), LONG) is not None)
     h.p.stdin.close()
-    check(wait_for(lambda: h.p.poll() is not None, 3) is not None)
+    check(wait_for(lambda: h.p.poll() is not None, LONG) is not None)
     equal(h.p.returncode, 64, "no request")
     # without pins a pattern with * has no number
     bare = server("bare", grants="    tool allow a b\n", tools=[tool(n) for n in ("a", "b", "c")])

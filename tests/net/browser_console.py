@@ -22,6 +22,11 @@ PINNED = [
 ]
 
 
+# it asks no host but the console
+ALONE = ("--disable-background-networking", "--disable-component-update", "--no-first-run",
+         "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost")
+
+
 def pinned_server(name):
     """A policy whose pins have these tools; nothing is started."""
     os.makedirs(HOME + "/policies", exist_ok=True)
@@ -58,7 +63,7 @@ class Page:
             os.dup2(a, 3)
             os.dup2(b, 4)
 
-        self.p = start([PROGRAM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+        self.p = start([PROGRAM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", *ALONE,
                         "--user-data-dir=" + TMP + "/chromium", "--window-size=%d,900" % width, "--remote-debugging-pipe"],
                        env=environment({"HOME": TMP}), cwd="/", preexec_fn=descriptors, close_fds=False,
                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -106,6 +111,7 @@ class Page:
         self.value("location.hash = '#%s'" % name)
 
     def click(self, label):
+        time.sleep(1)  # a card that has just come takes no answer
         check(self.value("""(() => { const b = [...document.querySelectorAll("button")]
             .find((e) => (e.getAttribute("aria-label") || e.textContent) === %s); if (b) b.click(); return !!b; })()""" %
                          json.dumps(label)), label)
@@ -180,13 +186,18 @@ def pages():
     page.until("Denied: alpha line")
     page.click("Allow once: alpha line")
     check(not s.wait(s.n, LONG)["result"].get("isError"), "allowed once")
+    equal(page.value("document.querySelectorAll('.card').length"), 2, "each card stays where it was")
+    equal(page.value("[...document.querySelectorAll('.answers')].map((e) => e.textContent).join()"), "Denied.,Allowed.")
+    page.go("log")
+    page.until(INERT)
+    page.go("approvals")
     page.until("Nothing is pending")
     page.click("Log out")
     page.until("Logged out.")
     # the control: what is escaped would run
     with open(TMP + "/control.html", "w") as f:
         f.write("<title>x</title>" + MARKUP)
-    r = subprocess.run([PROGRAM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+    r = subprocess.run([PROGRAM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", *ALONE,
                         "--user-data-dir=" + TMP + "/control", "--virtual-time-budget=2000", "--dump-dom",
                         "file://" + TMP + "/control.html"], capture_output=True, timeout=LONG,
                        env=environment({"HOME": TMP}), text=True)

@@ -238,7 +238,7 @@ a_dropped_value_is_wiped(void **state) /* S1-110 */
 	struct secret *first, *second, *third;
 	const char *was, *newest;
 	struct reason why;
-	char *path = file_with("a", SENTINEL, strlen(SENTINEL), 0600);
+	char *path = file_with("dropped", SENTINEL, strlen(SENTINEL), 0600);
 
 	assert_int_equal(from_file(*state, path, &first, &why), 0);
 	assert_int_equal(from_file(*state, path, &second, &why), 0);
@@ -753,8 +753,8 @@ main(void)
 	    TEST(cmd_that_hangs_is_killed),
 	    TEST(cmd_that_prints_much_is_stopped),
 	};
-	static const char *const made[] = {"a", "open", "real", "link", "fifo", "f",
-	    "cat", "by", "conf", "other/token", "other/say", "granted/tool",
+	static const char *const made[] = {"a", "dropped", "open", "real", "link", "fifo",
+	    "f", "cat", "by", "conf", "other/token", "other/say", "granted/tool",
 	    "granted/arg", "elf", "line", "granted-arg/arg", "granted-arg/tool"};
 	size_t i;
 	int r;

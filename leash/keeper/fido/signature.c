@@ -22,6 +22,8 @@
 #define VERIFIED   0x04u /* by a PIN or a finger */
 #define CREDENTIAL 0x40u /* a new credential follows */
 #define COSE(a)    (-(int)(a))
+#define ES256_LEN  64u /* bytes of a public key: x and y */
+#define EDDSA_LEN  32u
 
 static void
 say(struct fido_answer *a, enum fido_verdict verdict, const char *why)
@@ -90,8 +92,8 @@ signature_register(const struct fido_question *q, struct fido_answer *a)
 
 	if (why != NULL)
 		say(a, FIDO_WRONG, why);
-	else if (credential_of(q, FIDO_ES256, sizeof(a->public_key), a) ||
-		 credential_of(q, FIDO_EDDSA, 32, a))
+	else if (credential_of(q, FIDO_ES256, ES256_LEN, a) ||
+		 credential_of(q, FIDO_EDDSA, EDDSA_LEN, a))
 		say(a, FIDO_RIGHT, "");
 	else
 		say(a, FIDO_WRONG, "the key is neither of ES256 nor of EdDSA");
