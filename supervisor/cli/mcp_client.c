@@ -271,7 +271,7 @@ client_tools(struct client *c, client_tool_fn *fn, void *arg)
 static int
 greet(struct client *c)
 {
-	char params[512];
+	char params[512], why[CLIENT_WHY_MAX];
 	int n, r;
 
 	n = snprintf(params, sizeof(params),
@@ -289,9 +289,12 @@ greet(struct client *c)
 	}
 	if (r != -EREMOTEIO)
 		return r;
-	/* A server that knows only the later protocol has no initialize. */
+	/* A server that knows only the later protocol has no initialize. One that has
+	 * ended has said why in its first answer. */
+	(void)snprintf(why, sizeof(why), "%s", c->why);
 	c->modern = true;
-	return client_ask(c, "server/discover", "");
+	r = client_ask(c, "server/discover", "");
+	return r == -EPIPE ? failed(c, -EREMOTEIO, why) : r;
 }
 
 int

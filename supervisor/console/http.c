@@ -310,6 +310,27 @@ on_complete(void *arg, struct MHD_Connection *at, void **state,
 
 /* ---- the loop ------------------------------------------------------------------- */
 
+static unsigned int
+connections_of(struct MHD_Daemon *d)
+{
+	const union MHD_DaemonInfo *info =
+	    MHD_get_daemon_info(d, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+
+	return info == NULL ? 0 : info->num_connections;
+}
+
+/* At its limit of connections libmicrohttpd leaves the listening socket, and comes back to
+ * it only when it runs again after one has ended. */
+static void
+run_daemon(struct MHD_Daemon *d)
+{
+	unsigned int before = connections_of(d);
+
+	(void)MHD_run(d); /* what failed is closed */
+	if (before >= CONNECTIONS_MAX && connections_of(d) < before)
+		(void)MHD_run(d);
+}
+
 /* Runs what is ready, and returns when there is more to do: libmicrohttpd closes
  * connections that are idle. */
 static void
@@ -322,7 +343,7 @@ run(struct http *h)
 	for (size_t i = 0; i < HTTP_SOCKETS_MAX; i++) {
 		if (h->daemon[i] == NULL)
 			continue;
-		(void)MHD_run(h->daemon[i]); /* what failed is closed */
+		run_daemon(h->daemon[i]);
 		if (MHD_get_timeout(h->daemon[i], &wait_ms) == MHD_YES && wait_ms < least)
 			least = wait_ms;
 	}

@@ -443,7 +443,7 @@ static const struct row rows[] = {
 	doctor_name_services},
     {"vault", "secrets of servers, stored encrypted", TOLD, doctor_vault},
     {"policies", "no server writes what another one runs", WANTED, doctor_policies},
-    {"settings", "kennel serve starts", WANTED, doctor_settings},
+    {"settings", "for kennel serve", WANTED, doctor_settings},
     {"agent-configs", "agents start what their user chose", TOLD, doctor_agents},
     {"same-uid-readers", "secrets against the agent's own shell", TOLD, probe_same_uid},
 };

@@ -1032,5 +1032,23 @@ def tail():
     out.close()
 
 
+@test("touched: of the mounts above a path the deepest decides, and a hidden path could not be seen")
+def touched():
+    env, folder = {"KENNEL_HOME": TMP + "/touched-home"}, os.path.realpath(TMP) + "/touched"
+    os.makedirs(folder + "/hidden", exist_ok=True)
+    os.makedirs(folder + "/plain", exist_ok=True)
+    os.chmod(folder, 0o755)
+    s = kennel_run("    run %s\n    tool allow echo\n    read %s\n    hide %s\n" % (words(TOY), words(folder), words(folder + "/hidden")), env=env)
+    s.initialize()
+    s.close()
+
+    def how(path):
+        lines = run([KENNEL, "audit", "touched", path, "--json"], env=env).stdout.splitlines()
+        return [r["how"] for r in map(json.loads, lines) if "how" in r]
+    equal(how(folder + "/hidden/x"), ["could not see"])
+    equal(how(folder + "/plain/x"), ["could read"], "the control")
+    equal(sorted(how(folder)), ["could not see", "could read"])
+
+
 if __name__ == "__main__":
     main()

@@ -198,17 +198,42 @@ put_touched(
 	table_text(&ask->table, path);
 }
 
-/* Parses "ro /usr/lib/x (library)": the access that the view gives the server. */
-static void
-see_mount(struct ask *ask, const struct log_record *record, const char *item)
+/* Of "ro /usr/lib/x (library)": how the server could use it. */
+static const char *
+how_mounted(const char *item)
 {
-	const char *path = strchr(item, ' ');
+	size_t n = strlen(item), hide = strlen(" (hide)");
 
-	if (path == NULL || path[1] != '/' ||
-	    !covers(path + 1, strcspn(path + 1, " "), ask->word))
-		return;
-	put_touched(ask, record,
-	    strncmp(item, "rw ", 3) == 0 ? "could write" : "could read", path + 1);
+	if (n > hide && strcmp(item + n - hide, " (hide)") == 0)
+		return "could not see";
+	return strncmp(item, "rw ", 3) == 0 ? "could write" : "could read";
+}
+
+/* The mounts below the path, and of those above it the deepest, which decides. */
+static void
+see_mounts(struct ask *ask, const struct log_record *record,
+    const struct log_record_field *mounts)
+{
+	const char *deepest = NULL, *item, *path;
+	size_t longest = 0, len;
+
+	for (size_t i = 0; i < mounts->n; i++) {
+		item = log_record_item(mounts, i);
+		path = strchr(item, ' ');
+		if (path == NULL || path[1] != '/')
+			continue;
+		len = strcspn(path + 1, " ");
+		if (!covers(path + 1, len, ask->word))
+			continue;
+		if (len > strlen(ask->word))
+			put_touched(ask, record, how_mounted(item), path + 1);
+		else if (len >= longest) {
+			deepest = item;
+			longest = len;
+		}
+	}
+	if (deepest != NULL)
+		put_touched(ask, record, how_mounted(deepest), strchr(deepest, ' ') + 1);
 }
 
 static const char *
@@ -226,8 +251,8 @@ see_touched(void *arg, const struct log_record *record)
 	const struct log_record_field *mount = log_record_find(record, "mount");
 	struct ask *ask = arg;
 
-	for (size_t i = 0; mount != NULL && i < mount->n; i++)
-		see_mount(ask, record, log_record_item(mount, i));
+	if (mount != NULL)
+		see_mounts(ask, record, mount);
 	for (size_t i = 0; i < ARRAY_LEN(key); i++) {
 		const char *path = log_record_text(record, key[i]);
 
