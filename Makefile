@@ -604,6 +604,8 @@ KENNEL = \
 	supervisor/import/entries.o \
 	supervisor/import/json_file.o \
 	supervisor/import/redact.o \
+	supervisor/import/remote.o \
+	supervisor/import/remote_draft.o \
 	supervisor/import/server.o \
 	supervisor/import/toml_file.o \
 	supervisor/import/verb_import.o \
@@ -1285,12 +1287,15 @@ UNIT_registry = \
 	supervisor/json/json_scan.o
 UNIT_client_config = \
 	$(UNIT_registry) \
+	policy/lang/host.o \
+	policy/lang/remote_url.o \
 	supervisor/import/clients.o \
 	supervisor/import/config_tree.o \
 	supervisor/import/edit.o \
 	supervisor/import/entries.o \
 	supervisor/import/json_file.o \
 	supervisor/import/redact.o \
+	supervisor/import/remote.o \
 	supervisor/import/toml_file.o \
 	supervisor/import/yaml_file.o \
 	tests/fuzz/fuzz_client_config.o

@@ -129,8 +129,8 @@ static const struct help_verb verbs[] = {
 	    "--write,\n"
 	    "each server gets a policy, as from `kennel init`, its secrets are moved to "
 	    "the\n"
-	    "vault, and its command becomes `kennel run NAME`. All else in the files is\n"
-	    "kept, and so are backups: --undo restores the files."},
+	    "vault, and its command or URL becomes `kennel run NAME`. All else in the\n"
+	    "files is kept, and so are backups: --undo restores the files."},
     {"run", "Start", "NAME [--policy FILE] [--secrets-tools [--project DIR]]",
 	"run one server for an agent, on standard input and output",
 	"--policy --secrets-tools --project", "kennel run files", "server",

@@ -138,11 +138,25 @@ replace_command(struct edits *e, const struct config_tree *t, const struct entry
 	return r;
 }
 
-/* ---- the secrets ------------------------------------------------------------- */
+/* ---- members that go --------------------------------------------------------- */
+
+/* The `type` of a server that a command starts, where the client needs one; or NULL. */
+static const char *
+kept_type(const struct config_tree *t, const struct entry *entry)
+{
+	const char *type = entry->type == TREE_NONE ? NULL : t->node[entry->type].text;
+
+	if (type != NULL && strcmp(type, "remote") == 0)
+		return "local"; /* OpenCode, Kilo */
+	return type != NULL && t->dialect == DIALECT_YAML ? "stdio" : NULL; /* Goose */
+}
 
 static bool
-is_removed(const struct entry *entry, size_t node)
+is_removed(const struct config_tree *t, const struct entry *entry, size_t node)
 {
+	if (entry->kind == ENTRY_REMOTE)
+		return node == entry->headers ||
+		       (node == entry->type && kept_type(t, entry) == NULL);
 	for (size_t i = 0; i < entry->variable_n; i++)
 		if (entry->variable[i].node == node)
 			return entry->variable[i].clear;
@@ -170,25 +184,43 @@ remove_member(struct edits *e, const struct config_tree *t, const struct config_
 	return put(e, from, to - from, "%s", "");
 }
 
+/* The lines of [a.headers] in TOML, or of headers.NAME = VALUE. */
 static int
-remove_secrets(struct edits *e, const struct config_tree *t, const struct entry *entry)
+remove_table(struct edits *e, const struct config_tree *t, const struct config_node *n)
 {
-	const struct config_node *env = &t->node[entry->env];
+	size_t from = line_start(t, n->from), to = line_after(t, n->from);
+	size_t sign = from + strspn(t->bytes + from, " \t");
+	int r = 0;
+
+	if (t->bytes[sign] == '[')
+		r = put(e, from, to - from, "%s", "");
+	for (size_t i = n->first; r == 0 && i != TREE_NONE; i = t->node[i].next)
+		r = remove_member(e, t, &t->node[i], false);
+	return r;
+}
+
+/* Removes those members of an object that is_removed names. */
+static int
+remove_members(struct edits *e, const struct config_tree *t, const struct entry *entry,
+    const struct config_node *env)
+{
 	size_t left = TREE_NONE; /* the last member that stays */
 	bool all = true, kept = false;
 	int r = 0;
 
 	for (size_t i = env->first; i != TREE_NONE; i = t->node[i].next)
-		if (!is_removed(entry, i)) {
+		if (!is_removed(t, entry, i)) {
 			left = i;
 			all = false;
 		}
 	if (all && *space_before(t, env) != '\0')
 		return put(e, env->at, env->end - env->at, " {}");
 	for (size_t i = env->first; r == 0 && i != TREE_NONE; i = t->node[i].next) {
-		if (is_removed(entry, i))
+		if (is_removed(t, entry, i) && t->node[i].end == 0)
+			r = remove_table(e, t, &t->node[i]);
+		else if (is_removed(t, entry, i))
 			r = remove_member(e, t, &t->node[i], kept);
-		kept = !is_removed(entry, i);
+		kept = !is_removed(t, entry, i);
 	}
 	if (r == 0 && left != TREE_NONE && left != env->last &&
 	    t->node[left].comma != TREE_NONE && t->node[env->last].comma == TREE_NONE)
@@ -196,13 +228,60 @@ remove_secrets(struct edits *e, const struct config_tree *t, const struct entry 
 	return r;
 }
 
+/* ---- the URL ----------------------------------------------------------------- */
+
+/* The command in place of the URL. */
+static int
+put_command(struct edits *e, const struct config_tree *t, const struct entry *entry,
+    const char *name)
+{
+	const struct config_node *url = &t->node[entry->url];
+	size_t from = line_start(t, url->from), len = url->end - url->from;
+	const char *quote = t->dialect == DIALECT_JSON ? "\"" : "";
+	const char *is = t->dialect == DIALECT_TOML ? " =" : ":";
+	const char *key = t->dialect == DIALECT_YAML ? "cmd" : "command";
+	const char *type = kept_type(t, entry), *comma = url->lines ? "" : ",";
+	bool own_line = is_blank(t, from, url->from);
+
+	if (type != NULL && strcmp(type, "local") == 0)
+		return put(e, url->from, len, "%s%s%s%s [\"kennel\", \"run\", \"%s\"]",
+		    quote, key, quote, is, name);
+	return put(e, url->from, len,
+	    "%s%s%s%s \"kennel\"%s%s%.*s%sargs%s%s [\"run\", \"%s\"]", quote, key, quote,
+	    is, comma, own_line ? newline(t) : " ",
+	    own_line ? (int)(url->from - from) : 0, t->bytes + from, quote, quote, is,
+	    name);
+}
+
+static int
+replace_url(struct edits *e, const struct config_tree *t, const struct entry *entry,
+    const char *name)
+{
+	const struct config_node *n;
+	const char *type = kept_type(t, entry);
+	int r = put_command(e, t, entry, name);
+
+	if (r == 0 && type != NULL) {
+		n = &t->node[entry->type];
+		r = put(e, n->at, n->end - n->at, "%s%s%s%s", space_before(t, n),
+		    t->dialect == DIALECT_JSON ? "\"" : "", type,
+		    t->dialect == DIALECT_JSON ? "\"" : "");
+	}
+	return r == 0 ? remove_members(e, t, entry, &t->node[entry->object]) : r;
+}
+
 int
 edits_entry(struct edits *e, const struct config_tree *t, const struct entry *entry,
     const char *name)
 {
-	int r = replace_command(e, t, entry, name);
+	int r;
 
-	return r == 0 && entry->clear_n > 0 ? remove_secrets(e, t, entry) : r;
+	if (entry->kind == ENTRY_REMOTE)
+		return replace_url(e, t, entry, name);
+	r = replace_command(e, t, entry, name);
+	return r == 0 && entry->clear_n > 0
+		   ? remove_members(e, t, entry, &t->node[entry->env])
+		   : r;
 }
 
 /* ---- all of them ------------------------------------------------------------- */

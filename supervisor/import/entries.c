@@ -6,6 +6,7 @@
 
 #include "shim/base/array.h"
 #include "supervisor/import/redact.h"
+#include "supervisor/import/remote.h"
 #include "supervisor/registry/secret_shaped.h"
 
 /* ---- variables --------------------------------------------------------------- */
@@ -182,18 +183,6 @@ base_name(const char *path)
 	return slash == NULL ? path : slash + 1;
 }
 
-static bool
-is_remote(const struct config_tree *t, size_t object)
-{
-	static const char *const url[] = {"url", "serverUrl", "httpUrl", "uri"};
-	size_t i;
-
-	for (size_t k = 0; k < ARRAY_LEN(url); k++)
-		if (config_get(t, object, url[k], &i) != -ENOENT)
-			return true;
-	return false;
-}
-
 /* What makes a command unfit for a policy. */
 static void
 judge(const struct config_tree *t, size_t object, struct entry *e)
@@ -220,16 +209,30 @@ judge(const struct config_tree *t, size_t object, struct entry *e)
 }
 
 static void
+take_remote(const struct config_tree *t, size_t object, struct entry *e)
+{
+	const char *why = remote_take(t, object, e);
+
+	e->kind = ENTRY_REMOTE;
+	if (why == NULL)
+		return;
+	e->word_n = e->variable_n = e->clear_n = 0;
+	other(e, why);
+}
+
+static void
 take_entry(const struct config_tree *t, size_t object, struct entry *e)
 {
 	e->name = t->node[object].key;
 	e->command = e->args = e->env = TREE_NONE;
+	e->object = object;
+	e->url = e->type = e->headers = TREE_NONE;
 	if (t->node[object].type != NODE_OBJECT) {
 		other(e, "it is not an object");
 		return;
 	}
-	if (is_remote(t, object)) {
-		e->kind = ENTRY_REMOTE;
+	if (remote_is(t, object)) {
+		take_remote(t, object, e);
 		return;
 	}
 	take_command(t, object, e);
@@ -288,6 +291,12 @@ entries_free(struct entries *e)
 	*e = (struct entries){.n = 0};
 }
 
+bool
+entry_is_server(const struct entry *e)
+{
+	return e->kind == ENTRY_COMMAND || e->kind == ENTRY_REMOTE;
+}
+
 const char *
 entry_risk(const struct entry *e)
 {
@@ -297,7 +306,7 @@ entry_risk(const struct entry *e)
 	if (e->kind == ENTRY_KENNEL)
 		return "";
 	if (e->kind == ENTRY_REMOTE)
-		return "remote: not in a sandbox";
+		return "remote: its calls are not checked";
 	if (e->kind == ENTRY_OTHER)
 		return e->why;
 	for (size_t i = 0; i < ARRAY_LEN(fetches); i++)

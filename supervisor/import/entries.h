@@ -18,7 +18,7 @@
 enum entry_kind {
 	ENTRY_COMMAND, /* a server that a command starts */
 	ENTRY_KENNEL,  /* kennel starts it already */
-	ENTRY_REMOTE,  /* a URL */
+	ENTRY_REMOTE,  /* a server at a URL, remote.h */
 	ENTRY_OTHER,   /* not understood, or nothing that kennel can start: why */
 };
 
@@ -38,8 +38,11 @@ struct entry {
 	size_t word_n;
 	const char *cwd; /* or NULL */
 	struct entry_variable variable[ENTRY_VARIABLES_MAX];
-	size_t variable_n, clear_n; /* variables; secrets in clear text */
-	size_t command, args, env;  /* nodes, or TREE_NONE */
+	size_t variable_n, clear_n;        /* variables; secrets in clear text */
+	size_t command, args, env;         /* nodes, or TREE_NONE */
+	size_t object, url, type, headers; /* of ENTRY_REMOTE: likewise */
+	const char *key_header; /* its header with the credential; NULL: a token */
+	bool loopback;          /* its host is this machine */
 };
 
 struct entries {
@@ -53,6 +56,8 @@ int entries_find(
     const struct config_tree *, const struct client_file *, struct entries *ret);
 void entries_free(struct entries *);
 
+/* Can kennel start or reach it, in place of the client? */
+bool entry_is_server(const struct entry *);
 /* What a person should know about the entry: a static text, or "". */
 const char *entry_risk(const struct entry *);
 

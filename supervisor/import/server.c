@@ -21,6 +21,7 @@
 #include "supervisor/base/other_verb.h"
 #include "supervisor/cli/secret.h"
 #include "supervisor/draft/draft.h"
+#include "supervisor/import/remote.h"
 
 #define WORDS_MAX  (ENTRY_WORDS_MAX + 2 * ENTRY_VARIABLES_MAX + 16)
 #define POLICY_MAX (1u << 20)
@@ -72,7 +73,8 @@ same_text(const char *a, const char *b)
 static bool
 same_server(const struct entry *a, const struct entry *b)
 {
-	if (a->word_n != b->word_n || a->variable_n != b->variable_n ||
+	if (a->kind != b->kind || !same_text(a->key_header, b->key_header) ||
+	    a->word_n != b->word_n || a->variable_n != b->variable_n ||
 	    !same_text(a->cwd, b->cwd))
 		return false;
 	for (size_t i = 0; i < a->word_n; i++)
@@ -146,6 +148,25 @@ drafting(const struct entry *e)
 	return kind == RUNNER_NPM || kind == RUNNER_PYTHON ? install_main : init_main;
 }
 
+/* The policy of a server at a URL: an exit status. */
+static int
+draft_remote(const struct made *made, const char *out)
+{
+	const struct entry *e = made->entry;
+	char path[SECRET_PATH_MAX + 1] = "";
+	int r;
+
+	if (e->clear_n > 0 && !secret_path(made->name, e->variable[0].name, path)) {
+		log_error("unable to name the secrets of %s in the vault", made->name);
+		return EXIT_INPUT;
+	}
+	printf("%s: drafting its policy ...\n", made->name);
+	r = remote_draft(out, made->name, e, path);
+	if (r < 0)
+		log_error("unable to write %s: %s", out, strerror(-r));
+	return r < 0 ? EXIT_INPUT : 0;
+}
+
 /* kennel init NAME --env ... --vault ... -o OUT -- COMMAND, or kennel install: an exit
  * status. */
 static int
@@ -157,8 +178,11 @@ draft(struct writing *w, const struct made *made, const char *out)
 	char path[SECRET_PATH_MAX + 1];
 	int n = 0, status = 0;
 	size_t own_n = 0;
-	verb_fn *verb = drafting(e);
+	verb_fn *verb;
 
+	if (e->kind == ENTRY_REMOTE)
+		return draft_remote(made, out);
+	verb = drafting(e);
 	word[n++] = (char *)(verb == init_main ? "init" : "install");
 	word[n++] = (char *)made->name;
 	word[n++] = (char *)"-o";
@@ -333,8 +357,12 @@ same_policy(const struct made *made, const char *old, const char *new)
 
 	a = run_line(old, &a_len);
 	b = run_line(new, &b_len);
-	if (a == NULL || b == NULL || a_len != b_len || memcmp(a, b, a_len) != 0)
+	if (made->entry->kind == ENTRY_REMOTE) {
+		if (a != NULL || !remote_has_lines(old, new))
+			return false;
+	} else if (a == NULL || b == NULL || a_len != b_len || memcmp(a, b, a_len) != 0) {
 		return false;
+	}
 	for (size_t i = 0; i < made->entry->variable_n; i++) {
 		const struct entry_variable *v = &made->entry->variable[i];
 
@@ -371,8 +399,8 @@ reuse(struct writing *w, struct made *made, const char *path)
 	free(new);
 	(void)unlink(again); /* it was for the comparison */
 	if (!same)
-		log_error("%s exists and starts another command: rename the server, or "
-			  "move the policy away",
+		log_error("%s exists and is for another server: rename this one, or move "
+			  "the policy away",
 		    path);
 	return same ? 0 : EXIT_INPUT;
 }

@@ -24,6 +24,7 @@
 #include "supervisor/import/private.h"
 #include "supervisor/help/help.h"
 #include "supervisor/import/backup.h"
+#include "supervisor/import/remote.h"
 #include "supervisor/registry/secret_shaped.h"
 
 #define CELL_MAX       1024
@@ -136,10 +137,17 @@ search(struct import *m)
 static void
 put_command(const struct entry *e, char out[CELL_MAX])
 {
-	char word[CELL_MAX];
+	char word[CELL_MAX], origin[REMOTE_ORIGIN_CAP];
 	size_t n = 0;
 
 	out[0] = '\0';
+	if (e->kind == ENTRY_REMOTE) {
+		remote_origin(e, origin);
+		(void)snprintf(out, CELL_MAX, "remote %s", origin); /* fits */
+		return;
+	}
+	if (e->url != TREE_NONE)
+		(void)snprintf(out, CELL_MAX, "(a URL)");
 	for (size_t i = 0; i < e->word_n && n + 4 < CELL_MAX; i++) {
 		size_t from = i == 0 ? 0 : i - 1;
 		bool secret =
@@ -149,8 +157,6 @@ put_command(const struct entry *e, char out[CELL_MAX])
 		n += (size_t)snprintf(out + n, CELL_MAX - n, "%s%s", i == 0 ? "" : " ",
 		    secret ? "[secret]" : word); /* or cut */
 	}
-	if (e->kind == ENTRY_REMOTE)
-		(void)snprintf(out, CELL_MAX, "(a URL)");
 }
 
 static void
@@ -185,9 +191,9 @@ put_row(const struct layout *l, const struct import_found *f, const struct entry
 
 /* What is left to do after a table with these servers. */
 static void
-put_next(const struct import *m, size_t commands, size_t others)
+put_next(const struct import *m, size_t servers, size_t others)
 {
-	if (commands == 0)
+	if (servers == 0)
 		printf("\nNothing is left to import%s\n",
 		    others > 0 ? ": RISK says why the others do not run under kennel."
 			       : ".");
@@ -222,8 +228,7 @@ put_table(const struct import *m)
 	if (rows == 0)
 		printf("no servers found in the configurations of MCP clients\n");
 	else
-		put_next(
-		    m, of[ENTRY_COMMAND], rows - of[ENTRY_COMMAND] - of[ENTRY_KENNEL]);
+		put_next(m, of[ENTRY_COMMAND] + of[ENTRY_REMOTE], of[ENTRY_OTHER]);
 }
 
 /* ---- names ------------------------------------------------------------------- */

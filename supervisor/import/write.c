@@ -117,11 +117,11 @@ write_entry(struct writing *w, const struct import_found *f, const struct entry 
 
 	if (!import_wanted(w->m, e) || e->kind == ENTRY_KENNEL)
 		return 0;
-	if (e->kind != ENTRY_COMMAND) {
+	if (!entry_is_server(e)) {
 		log_warn("%s: the server `%s` is left as it is: %s", f->file.path,
 		    e->name, entry_risk(e));
-		/* a part of the client itself has no command */
-		return e->kind == ENTRY_REMOTE || e->word_n == 0 ? 0 : -EXIT_INPUT;
+		/* a part of the client itself has no command, and neither has a URL */
+		return e->word_n == 0 ? 0 : -EXIT_INPUT;
 	}
 	made = server_make(w, f, e);
 	if (made == NULL)
@@ -178,8 +178,7 @@ needs_vault(const struct import *m)
 		for (size_t k = 0; k < f->entries.n; k++) {
 			const struct entry *e = &f->entries.entry[k];
 
-			if (e->kind == ENTRY_COMMAND && e->clear_n > 0 &&
-			    import_wanted(m, e))
+			if (entry_is_server(e) && e->clear_n > 0 && import_wanted(m, e))
 				return true;
 		}
 	}

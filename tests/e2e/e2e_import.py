@@ -7,6 +7,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from kit import *  # noqa: E402,F403
 from registry_kit import npm_path  # noqa: E402
+from remote_server import Remote  # noqa: E402
 
 TOKEN = "hunter2-hunter2"  # the secret of every fixture
 PASSPHRASE = b"a long passphrase\n"
@@ -169,10 +170,10 @@ def left():
     h.end()
 
 
-@test("remote servers, packages that cannot be installed and secrets in arguments are left, the others of the file are not")
+@test("servers at a URL that is not Streamable HTTP, packages that cannot be installed and secrets in arguments are left, the others of the file are not")
 def mixed():
     h = Home("mixed")
-    entry = {"url": {"url": "https://example.com/mcp"}, "pkg": {"command": "npx", "args": ["-y", "a-server@1.0.0"]},
+    entry = {"url": {"type": "sse", "url": "https://example.com/mcp"}, "pkg": {"command": "npx", "args": ["-y", "a-server@1.0.0"]},
              "arg": {"command": "/bin/cat", "args": ["--token", TOKEN]}, "fills": {"command": "/bin/cat", "args": ["${HOME}"]},
              "srv": {"command": "/bin/cat"}}
     at = h.put(".cursor/mcp.json", json.dumps({"mcpServers": entry}, indent=2))
@@ -184,7 +185,7 @@ def mixed():
     within("the server `pkg`", err)
     within("`arg` is left as it is: an argument looks like a secret", err)
     within("`fills` is left as it is: its client fills in a part of the command", err)
-    within("`url` is left as it is: remote", err)
+    within("`url` is left as it is: its transport is HTTP+SSE of 2024-11-05", err)
     now = json.loads(reads(at))["mcpServers"]
     equal(now.pop("srv"), {"command": "kennel", "args": ["run", "srv"]})
     entry.pop("srv")
@@ -214,7 +215,7 @@ def shared():
     other = h.put(".gemini/settings.json", plain("mcpServers")[0].replace('"-u"', '"-e"'))
     code, out, err = h.write()
     equal(code, 65, out + err)
-    within("srv.kennel exists and starts another command", err)
+    within("srv.kennel exists and is for another server", err)
     within('"-e"', reads(other).decode())
     h.end()
 
@@ -406,6 +407,136 @@ def runs():
     absent("(unset)", text, "the server has the variable")
     s.close()
     h.end()
+
+
+# Servers at a URL: @ is it. A client's file before and after, and the path of its credential in the vault.
+URLS = [
+    ("claude-code", ".claude.json", "token",
+     '{\n  "mcpServers": {\n    "far": {\n      "type": "http",\n      "url": "@",\n      "headers": {\n        "Authorization": "Bearer %s",\n        "X-Team": "the platform"\n      }\n    }\n  },\n  "other": {}\n}\n' % TOKEN,
+     '{\n  "mcpServers": {\n    "far": {\n      "command": "kennel",\n      "args": ["run", "far"]\n    }\n  },\n  "other": {}\n}\n'),
+    ("vscode", ".config/Code/User/mcp.json", "api-key",
+     '{\n  // servers\n  "servers": {\n    "far": {"type": "http", "url": "@", /* u */ "headers": {"X-Team": "the platform", "X-Api-Key": "%s",}, "dev": {},},\n  },\n}\n' % TOKEN,
+     '{\n  // servers\n  "servers": {\n    "far": {"command": "kennel", "args": ["run", "far"], /* u */ "dev": {},},\n  },\n}\n'),
+    ("opencode", ".config/opencode/opencode.json", "token",
+     '{"mcp": {"far": {"type": "remote", "url": "@", "headers": {"authorization": "bearer %s", "X-Team": "the platform"}, "enabled": true}}}' % TOKEN,
+     '{"mcp": {"far": {"type": "local", "command": ["kennel", "run", "far"], "enabled": true}}}'),
+    ("codex", ".codex/config.toml", "token",
+     'model = "x" # the model\n\n[mcp_servers.far]\nurl = "@" # u\nhttp_headers = { "Authorization" = "Bearer %s", "X-Team" = "the platform" }\nenabled = true\n' % TOKEN,
+     'model = "x" # the model\n\n[mcp_servers.far]\ncommand = "kennel"\nargs = ["run", "far"] # u\nenabled = true\n'),
+    ("goose", ".config/goose/config.yaml", "api-key",
+     'extensions:\n  far:\n    name: far\n    type: streamable_http\n    uri: @ # u\n    headers:\n      X-Team: the platform\n      X-Api-Key: %s\n    enabled: true\n' % TOKEN,
+     'extensions:\n  far:\n    name: far\n    type: stdio\n    cmd: "kennel"\n    args: ["run", "far"] # u\n    enabled: true\n'),
+]
+
+
+def holders(h):
+    """The files with the secret in clear text."""
+    found = []
+    for at, _, names in os.walk(h.dir):
+        for n in names:
+            path = os.path.join(at, n)
+            if os.path.isfile(path) and TOKEN.encode() in reads(path):
+                found.append(os.path.relpath(path, h.dir))
+    return found
+
+
+for number, row_ in enumerate(URLS):
+    @test("%s: a server at a URL becomes kennel's, answers with its credential from the vault, and is restored to the byte" % row_[0])
+    def at_url(name="url%d" % number, row=row_):
+        client, path, credential, before, after = row
+        mcp = Remote()
+        h = Home(name)
+        before = before.replace("@", mcp.url())
+        at = h.put(path, before)
+        code, out, err = h.run("import")
+        equal(code, 0, err)
+        within("remote http://localhost:%d " % mcp.port, out)
+        within(" %s " % credential.upper().replace("-", "_"), out)
+        within("its calls are not checked", out)
+        within("`kennel import --write` puts them under kennel", out)
+        equal(reads(at).decode(), before, "a dry run")
+        equal(os.listdir(h.kennel), [], "a dry run makes nothing")
+        code, out, err = h.write()
+        equal(code, 0, out + err)
+        within("far: drafting its policy ...\n", out)
+        within("[secret]", out)
+        equal(reads(at).decode(), after)
+        equal(holders(h), ["kennel/import/000001.backup"])
+        policy = h.kennel + "/policies/far.kennel"
+        within('    remote "%s" to loopback\n' % mcp.url(), reads(policy).decode())
+        within("from vault mcp/far/%s\n" % credential, reads(policy).decode())
+        within('    header "X-Team" "the platform"\n', reads(policy).decode())
+        equal(h.run("policy", "check", policy)[0], 0)
+        # as the client starts it
+        s = Mcp([KENNEL, "run", "far"], env={"HOME": h.dir, "KENNEL_HOME": h.kennel})
+        s.initialize()
+        check("result" in s.request("tools/list"))
+        sent = mcp.of("tools/list")[0][2]
+        equal(sent["Authorization" if credential == "token" else "X-Api-Key"], ("Bearer " if credential == "token" else "") + TOKEN)
+        equal(sent["X-Team"], "the platform")
+        s.close()
+        absent(TOKEN, s.stderr())
+        code, out, err = h.write()
+        equal((code, reads(at).decode()), (0, after), "a second time")
+        code, out, err = h.run("import", "--undo")
+        equal(code, 0, out + err)
+        equal(reads(at).decode(), before, "undone")
+        # its policy and its credential are used again; those of another URL are not
+        code, out, err = h.write()
+        equal((code, reads(at).decode()), (0, after), out + err)
+        within("mcp/far/%s keeps the value that is stored" % credential, err)
+        equal(h.run("import", "--undo")[0], 0)
+        written = reads(policy).decode()
+        h.put("kennel/policies/far.kennel", written.replace('remote "%s"' % mcp.url(), "remote %s" % mcp.url()))
+        equal(h.write()[0], 0, "a person wrote the URL without quotes")
+        equal(h.run("import", "--undo")[0], 0)
+        other = before.replace("/mcp", "/other")
+        h.put(path, other)
+        code, out, err = h.write()
+        equal((code, reads(at).decode()), (65, other), out + err)
+        within("far.kennel exists and is for another server", err)
+        h.end()
+        mcp.close()
+
+
+@test("servers at a URL that a policy cannot have are left, and named with the reason; without a credential, no vault is opened")
+def urls_left():
+    h = Home("urls")
+    url = "https://mcp.example.com/mcp"
+    left = {
+        "sse": ({"url": "https://mcp.example.com/sse"}, "HTTP+SSE of 2024-11-05, which kennel does not have: get the URL for Streamable HTTP"),
+        "ws": ({"url": "ws://mcp.example.com/"}, "expected a URL that begins with https://"),
+        "http": ({"url": "http://mcp.example.com/mcp"}, "which kennel uses to loopback only: use https://"),
+        "query": ({"url": url + "?api_key=" + TOKEN}, "its URL has what looks like a secret"),
+        "oauth": ({"url": url, "oauth": {"clientId": "x"}}, "`auth oauth2`, kennel-policy(5), then run `kennel server login`"),
+        "accept": ({"url": url, "headers": {"Accept": "text/plain"}}, "this header is set by kennel"),
+        "basic": ({"url": url, "headers": {"Authorization": "Basic " + TOKEN}}, "its credential has a space"),
+        "fills": ({"url": url, "headers": {"Authorization": "Bearer ${TOKEN}"}}, "its client fills in a header"),
+        "two": ({"url": url, "headers": {"Authorization": "Bearer " + TOKEN, "X-Api-Key": TOKEN}}, "it has two headers with credentials"),
+    }
+    entries = {name: e for name, (e, _) in left.items()}
+    at = h.put(".cursor/mcp.json", json.dumps({"mcpServers": dict(entries, plain={"url": url, "timeout": 3, "headers": {"from": "/a\"b\\c"}})}, indent=2))
+    code, out, err = h.run("import")
+    equal(code, 0, err)
+    equal(out.count("(a URL)"), len(left))
+    within("remote https://mcp.example.com:443 ", out)
+    code, out, err = h.run("import", "--write", "--stdin", stdin=b"")
+    equal(code, 0, out + err)
+    for name, (_, why) in left.items():
+        within("the server `%s` is left as it is: " % name, err)
+        within(why, err, name)
+    now = json.loads(reads(at))["mcpServers"]
+    equal(now.pop("plain"), {"command": "kennel", "args": ["run", "plain"], "timeout": 3})
+    equal(now, entries)
+    equal(os.listdir(h.kennel + "/policies"), ["plain.kennel"])
+    check(not os.path.exists(h.kennel + "/vault"), "a vault was made")
+    policy = reads(h.kennel + "/policies/plain.kennel").decode()
+    within('    remote "%s"\n' % url, policy)
+    within("auth oauth2 client ID", policy)
+    within('    header "from" "/a\\"b\\\\c"\n', policy, "a name that is a word of the language, and quotes")
+    equal(h.run("policy", "check", h.kennel + "/policies/plain.kennel")[0], 0)
+    equal(h.run("import", "--undo")[0], 0)
+    equal(json.loads(reads(at))["mcpServers"].pop("plain")["url"], url)
 
 
 try:

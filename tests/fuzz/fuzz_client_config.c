@@ -60,7 +60,7 @@ edited(const struct config_tree *t, const struct entries *found)
 
 	buf_init(&after, 1u << 22);
 	for (size_t i = 0; i < found->n; i++)
-		if (found->entry[i].kind == ENTRY_COMMAND)
+		if (entry_is_server(&found->entry[i]))
 			(void)edits_entry(&e, t, &found->entry[i], "x");
 	if (edits_apply(&e, t, &after) == 0 && after.len > 0) {
 		kept(&e, t, &after);

@@ -33,7 +33,7 @@ edit(enum dialect dialect, const char *key, const char *text)
 	assert_int_equal(config_parse(dialect, text, strlen(text), &tree), 0);
 	assert_int_equal(entries_find(&tree, &file, &found), 0);
 	for (size_t i = 0; i < found.n; i++)
-		if (found.entry[i].kind == ENTRY_COMMAND)
+		if (entry_is_server(&found.entry[i]))
 			assert_int_equal(edits_entry(&e, &tree, &found.entry[i], "n"), 0);
 	assert_int_equal(edits_apply(&e, &tree, &after), 0);
 	copy = strdup(buf_str(&after));
@@ -75,11 +75,57 @@ static const struct row {
 	"{\"B\": \"c\", \"D_KEY\": \"67890\",}}}}",
 	"{\"s\": {\"a\": {\"command\": \"kennel\", \"args\": [\"run\", \"n\"], \"env\": "
 	"{\"B\": \"c\", }}}}"},
-    /* what the client fills in, a URL, and kennel itself are left */
+    /* a URL: its headers and its type go, and nothing else */
+    {DIALECT_JSON, "s", "{\"s\": {\"a\": {\"url\": \"https://x.example/\"}}}",
+	"{\"s\": {\"a\": {\"command\": \"kennel\", \"args\": [\"run\", \"n\"]}}}"},
     {DIALECT_JSON, "s",
-	"{\"s\": {\"a\": {\"url\": \"https://x\"}, \"b\": {\"command\": \"kennel\", "
+	"{\"s\": {\"a\": {\"type\": \"http\", \"headers\": {\"Authorization\": \"Bearer "
+	"12345\"}, \"url\": \"https://x.example/\", \"b\": 1}}}",
+	"{\"s\": {\"a\": {\"command\": \"kennel\", \"args\": [\"run\", \"n\"], \"b\": "
+	"1}}}"},
+    {DIALECT_JSON, "s",
+	"{\"s\": {\"a\": {\n  \"b\": 1, // b\r\n  \"serverUrl\": \"https://x.example/\", "
+	"// u\n  \"headers\": {\n    \"X-Key\": \"12345\",\n  },\n  \"type\": "
+	"\"http\"\n}}}",
+	"{\"s\": {\"a\": {\n  \"b\": 1, // b\r\n  \"command\": \"kennel\",\n  \"args\": "
+	"[\"run\", \"n\"] // u\n}}}"},
+    {DIALECT_JSON, "mcp",
+	"{\"mcp\": {\"a\": {\"type\": \"remote\", \"url\": \"https://x.example/\", "
+	"\"headers\": {}, \"enabled\": true}}}",
+	"{\"mcp\": {\"a\": {\"type\": \"local\", \"command\": [\"kennel\", \"run\", "
+	"\"n\"], \"enabled\": true}}}"},
+    {DIALECT_TOML, "m",
+	"[m.a]\n# c\nurl = 'https://x.example/' # u\nhttp_headers = { \"X-Key\" = "
+	"\"12345\" }\nb = 1\n",
+	"[m.a]\n# c\ncommand = \"kennel\"\nargs = [\"run\", \"n\"] # u\nb = 1\n"},
+    {DIALECT_TOML, "m",
+	"[m.a]\r\n  url = 'https://x.example/'\r\n\r\n  [m.a.http_headers] # h\r\n  "
+	"X-Key = \"12345\"\r\n  X-Team = \"t\"\r\n\r\n[m.b]\r\nurl = 'x'\r\n",
+	"[m.a]\r\n  command = \"kennel\"\r\n  args = [\"run\", "
+	"\"n\"]\r\n\r\n\r\n[m.b]\r\nurl = 'x'\r\n"},
+    {DIALECT_TOML, "m",
+	"[m.a]\nhttp_headers.X-Key = \"12345\"\nurl = "
+	"'https://x.example/'\nhttp_headers.X-Team = \"t\"\n",
+	"[m.a]\ncommand = \"kennel\"\nargs = [\"run\", \"n\"]\n"},
+    {DIALECT_TOML, "m",
+	"m.a = {url = \"https://x.example/\", http_headers = {X-Key = \"12345\"}}",
+	"m.a = {command = \"kennel\", args = [\"run\", \"n\"]}"},
+    {DIALECT_TOML, "m", "m.a.url = \"https://x.example/\"\n",
+	"m.a.url = \"https://x.example/\"\n"},
+    {DIALECT_YAML, "extensions",
+	"extensions:\n  b:\n    type: streamable_http # t\n    uri: "
+	"https://x.example/mcp # u\n    headers:\n      X-Key: \"12345\"\n    timeout: "
+	"3\n",
+	"extensions:\n  b:\n    type: stdio # t\n    cmd: \"kennel\"\n    args: "
+	"[\"run\", \"n\"] # u\n    timeout: 3\n"},
+    {DIALECT_YAML, "extensions",
+	"extensions:\n  b: {uri: \"https://x.example/\", headers: {X-Key: abcde}}\n",
+	"extensions:\n  b: {cmd: \"kennel\", args: [\"run\", \"n\"]}\n"},
+    /* what the client fills in, and kennel itself, are left */
+    {DIALECT_JSON, "s",
+	"{\"s\": {\"a\": {\"url\": \"https://${X}\"}, \"b\": {\"command\": \"kennel\", "
 	"\"args\": [\"run\", \"b\"]}, \"c\": {\"command\": \"${X}\"}}}",
-	"{\"s\": {\"a\": {\"url\": \"https://x\"}, \"b\": {\"command\": \"kennel\", "
+	"{\"s\": {\"a\": {\"url\": \"https://${X}\"}, \"b\": {\"command\": \"kennel\", "
 	"\"args\": [\"run\", \"b\"]}, \"c\": {\"command\": \"${X}\"}}}"},
     {DIALECT_JSON, "s",
 	"{\"projects\": {\"/p\": {\"s\": {\"a\": {\"command\": \"x\", \"args\": [], "
@@ -173,30 +219,67 @@ refused(void **state)
 	}
 }
 
+static const char *const unfit[] = {
+    "{\"command\": \"x\", \"command\": \"y\"}",
+    "{\"command\": \"x\", \"env\": {\"A\": \"b\"}, \"env\": {}}",
+    "{\"command\": \"x\", \"env\": {\"A\": \"b\", \"A\": \"c\"}}",
+    "{\"command\": \"x\", \"env\": {\"A B\": \"c\"}}",
+    "{\"command\": \"x\", \"env\": {\"A\": [1]}}",
+    "{\"command\": \"x\", \"env\": {\"A\": \"\\u0000\"}}",
+    "{\"command\": \"x\", \"args\": \"y\"}",
+    "{\"command\": \"x\", \"args\": [1]}",
+    "{\"command\": \"x\", \"args\": [\"--token\", \"hunter2hunter2\"]}",
+    "{\"command\": \"x\", \"envFile\": \".env\"}",
+    "{\"command\": \"\"}",
+    "{}",
+    "[]",
+    /* a URL that a policy cannot have, or a header that it cannot send */
+    "{\"url\": 1}",
+    "{\"url\": \"ws://x.example/\"}",
+    "{\"url\": \"unix:///s\"}",
+    "{\"url\": \"http://x.example/\"}",
+    "{\"url\": \"https://u:p@x.example/\"}",
+    "{\"url\": \"https://x.example/sse\"}",
+    "{\"url\": \"https://x.example/$KEY\"}",
+    "{\"url\": \"https://x.example/?api_key=12345\"}",
+    "{\"url\": "
+    "\"https://x.example/ghp_0123456789abcdefghijABCDEFGHIJ012345/mcp\"}",
+    "{\"url\": \"https://x.example/\", \"serverUrl\": \"https://x.example/\"}",
+    "{\"url\": \"https://x.example/\", \"url\": \"https://x.example/\"}",
+    "{\"url\": \"https://x.example/\", \"command\": \"x\"}",
+    "{\"url\": \"https://x.example/\", \"type\": \"sse\"}",
+    "{\"url\": \"https://x.example/\", \"type\": \"ws\"}",
+    "{\"url\": \"https://x.example/\", \"oauth\": {}}",
+    "{\"url\": \"https://x.example/\", \"bearer_token_env_var\": \"A\"}",
+    "{\"url\": \"https://x.example/\", \"headersHelper\": \"a\"}",
+    "{\"url\": \"https://x.example/\", \"headers\": \"a\"}",
+    "{\"url\": \"https://x.example/\", \"headers\": {}, \"headers\": {}}",
+    "{\"url\": \"https://x.example/\", \"headers\": {\"A\": 1}}",
+    "{\"url\": \"https://x.example/\", \"headers\": {\"A\": \"\"}}",
+    "{\"url\": \"https://x.example/\", \"headers\": {\"A\": \"${B}\"}}",
+    "{\"url\": \"https://x.example/\", \"headers\": {\"A\": \"{env:B}\"}}",
+    "{\"url\": \"https://x.example/\", \"headers\": {\"A\": \"b\", \"a\": "
+    "\"c\"}}",
+    "{\"url\": \"https://x.example/\", \"headers\": {\"Accept\": \"b\"}}",
+    "{\"url\": \"https://x.example/\", \"headers\": {\"Mcp-X\": \"b\"}}",
+    "{\"url\": \"https://x.example/\", \"headers\": {\"A B\": \"b\"}}",
+    "{\"url\": \"https://x.example/\", \"headers\": {\"Authorization\": \"Basic "
+    "12345\"}}",
+    "{\"url\": \"https://x.example/\", \"headers\": {\"Authorization\": \"Bearer "
+    "\"}}",
+    "{\"url\": \"https://x.example/\", \"headers\": {\"X-Key\": \"12345\", "
+    "\"Authorization\": \"Bearer 12345\"}}",
+};
+
 /* An entry that is not understood is not started by kennel, and says why. */
 static void
 not_understood(void **state)
 {
-	static const char *const entry[] = {
-	    "{\"command\": \"x\", \"command\": \"y\"}",
-	    "{\"command\": \"x\", \"env\": {\"A\": \"b\"}, \"env\": {}}",
-	    "{\"command\": \"x\", \"env\": {\"A\": \"b\", \"A\": \"c\"}}",
-	    "{\"command\": \"x\", \"env\": {\"A B\": \"c\"}}",
-	    "{\"command\": \"x\", \"env\": {\"A\": [1]}}",
-	    "{\"command\": \"x\", \"env\": {\"A\": \"\\u0000\"}}",
-	    "{\"command\": \"x\", \"args\": \"y\"}",
-	    "{\"command\": \"x\", \"args\": [1]}",
-	    "{\"command\": \"x\", \"args\": [\"--token\", \"hunter2hunter2\"]}",
-	    "{\"command\": \"x\", \"envFile\": \".env\"}",
-	    "{\"command\": \"\"}",
-	    "{}",
-	    "[]",
-	};
 	static const struct client_file file = {.dialect = DIALECT_JSON, .key = "s"};
 	char text[256];
 
-	for (size_t i = 0; i < ARRAY_LEN(entry); i++) {
-		(void)snprintf(text, sizeof(text), "{\"s\": {\"a\": %s}}", entry[i]);
+	for (size_t i = 0; i < ARRAY_LEN(unfit); i++) {
+		(void)snprintf(text, sizeof(text), "{\"s\": {\"a\": %s}}", unfit[i]);
 		assert_int_equal(
 		    config_parse(DIALECT_JSON, text, strlen(text), &tree), 0);
 		assert_int_equal(entries_find(&tree, &file, &found), 0);
@@ -271,6 +354,11 @@ redacted(void **state)
 		"    - -y # 12345\n# 12345\n    - 'z'\n    envs:\n"
 		"      A_KEY: |  # 12345\n        12345\n",
 		{"cmd: x [comment]", "- -y [comment]"}},
+	    {DIALECT_JSON, "s",
+		"{\"s\": {\"a\": {\n\"url\": \"https://x.example/\",\n\"headers\": "
+		"{\"Authorization\": \"Bearer 12345\", \"X-Team\": \"t\"}}}}",
+		{"\"url\": \"https://x.example/\"",
+		    "{\"Authorization\": [secret], \"X-Team\": \"t\"}"}},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
