@@ -223,6 +223,13 @@ draft(struct writing *w, const struct made *made, const char *out)
 	return status;
 }
 
+bool
+server_vault_is_open(struct writing *w)
+{
+	w->vault_open = w->vault_open || vault_state_now() == VAULT_OPEN;
+	return w->vault_open;
+}
+
 int
 server_open_vault(struct writing *w)
 {

@@ -27,6 +27,8 @@ struct writing {
 	bool vault_open;
 };
 
+/* Has it been opened, by this import or before it? */
+bool server_vault_is_open(struct writing *);
 /* Opens the vault, once: creates or unlocks it. An exit status, after reporting why. */
 int server_open_vault(struct writing *);
 /* Makes the policy and the secrets of one entry: NULL after reporting why not. An equal

@@ -188,11 +188,15 @@ needs_vault(const struct import *m)
 static int
 open_vault(struct writing *w)
 {
+	if (server_vault_is_open(w))
+		return 0; /* a passphrase needs a terminal */
 	printf("\nThe secrets in clear text go to the vault, which is opened first.\n");
 	if (server_open_vault(w) == 0)
 		return 0;
 	log_error(
-	    "unable to store the secrets: the vault was not opened; nothing was changed");
+	    "unable to store the secrets: the vault was not opened; nothing was "
+	    "changed: run `kennel import --write` on a terminal, or with --key-file "
+	    "FILE, or with --stdin and the passphrase on standard input");
 	return EXIT_INPUT;
 }
 

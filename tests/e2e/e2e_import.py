@@ -78,13 +78,16 @@ class Home:
             f.write(text if isinstance(text, bytes) else text.encode())
         return path
 
-    def run(self, *words, stdin=PASSPHRASE):
-        r = subprocess.run([KENNEL] + list(words), cwd=self.dir + "/project", input=stdin, timeout=50,
-                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                           env={"PATH": npm_path(), "HOME": self.dir, "KENNEL_HOME": self.kennel,
-                                "KT_REGISTRY": "http://127.0.0.1:9/"})  # nothing listens
-        absent(TOKEN, (r.stdout + r.stderr).decode(), "the secret in the output")
-        return r.returncode, r.stdout.decode(), r.stderr.decode()
+    def env(self, registry="http://127.0.0.1:9/"):  # nothing listens
+        return {"PATH": npm_path(), "HOME": self.dir, "KENNEL_HOME": self.kennel, "KT_REGISTRY": registry}
+
+    def run(self, *words, stdin=PASSPHRASE, together=False, **env):
+        """Without a controlling terminal."""
+        r = subprocess.run([KENNEL] + list(words), cwd=self.dir + "/project", input=stdin, timeout=50, start_new_session=True,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT if together else subprocess.PIPE, env=self.env(**env))
+        err = b"" if together else r.stderr
+        absent(TOKEN, (r.stdout + err).decode(), "the secret in the output")
+        return r.returncode, r.stdout.decode(), err.decode()
 
     def write(self, *words):
         return self.run("import", "--write", "--no-start", "--stdin", *words)
@@ -368,6 +371,27 @@ def early():
     absent("the vault", out + err)
     check(not os.path.exists(h.kennel + "/vault/secrets.vault"), "a vault was made")
     equal(json.loads(reads(at))["mcpServers"]["srv"]["command"], "kennel", "the control")
+
+
+@test("without a terminal, a vault that is open is used, and one that is locked ends the import before anything is installed")
+def no_terminal():
+    h = Home("no-terminal")
+    entry = {"pkg": {"command": "npx", "args": ["-y", "a-server@1.0.0"]}, "srv": {"command": "/bin/cat", "env": {"API_TOKEN": TOKEN}}}
+    at = h.put(".cursor/mcp.json", json.dumps({"mcpServers": entry}))
+    equal(h.run("secret", "init", "--stdin")[0], 0)
+    equal(h.run("secret", "lock")[0], 0)
+    code, out, err = h.run("import", "--write", "--no-start", stdin=b"")
+    equal(code, 65, out + err)
+    within("the vault was not opened; nothing was changed: run `kennel import --write` on a terminal, or with --key-file FILE, or with --stdin", err)
+    absent("installing", out)
+    equal(json.loads(reads(at))["mcpServers"], entry)
+    equal(h.run("secret", "unlock", "--stdin")[0], 0)
+    code, out, err = h.run("import", "--write", "--no-start", "srv", stdin=b"")
+    equal(code, 0, out + err)
+    absent("opened first", out)
+    within("mcp/srv/api-token", h.run("secret", "grants")[1])
+    equal(json.loads(reads(at))["mcpServers"]["srv"]["command"], "kennel")
+    h.end()
 
 
 @test("two imports do not change files at the same time")
