@@ -59,33 +59,6 @@ run(const struct verb_child *c, verb_fn *fn, int argc, char **argv)
 	return pid < 0 || !WIFEXITED(status) ? EXIT_FAILED : WEXITSTATUS(status);
 }
 
-static void
-show_output(int fd)
-{
-	char *text = NULL;
-	size_t len;
-
-	if (lseek(fd, 0, SEEK_SET) == 0 && fd_slurp(fd, OUTPUT_MAX, &text, &len) == 0)
-		(void)fwrite(text, 1, len, stdout); /* for a person */
-	free(text);
-}
-
-int
-other_verb_run(const struct other_verb *how, verb_fn *fn, int argc, char **argv)
-{
-	struct verb_child c = {.dir = how->dir, .in = -1, .out = -1, .err = -1};
-	int status;
-
-	/* early: memfd_create */
-	if (how->quiet)
-		c.out = memfd_create("output", MFD_CLOEXEC);
-	status = run(&c, fn, argc, argv);
-	if (status != 0 && c.out >= 0)
-		show_output(c.out);
-	fd_close(&c.out);
-	return status;
-}
-
 /* The end of what was written to the file. */
 static char *
 end_of(int fd, size_t max)
@@ -99,6 +72,49 @@ end_of(int fd, size_t max)
 	    fd_slurp(fd, max, &text, &n) < 0)
 		return NULL;
 	return text;
+}
+
+/* For a person. */
+static void
+show_end(int fd, FILE *to)
+{
+	char *text = fd < 0 ? NULL : end_of(fd, OUTPUT_MAX);
+
+	if (text != NULL)
+		(void)fputs(text, to); /* or it is lost, as on a closed terminal */
+	(void)fflush(to);              /* before the other stream */
+	free(text);
+}
+
+/* What it printed comes before the errors that ended it, which are on another stream. */
+static int
+run_quietly(struct verb_child *c, verb_fn *fn, int argc, char **argv)
+{
+	int status = EXIT_FAILED;
+
+	/* early: memfd_create */
+	c->in = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	c->out = memfd_create("output", MFD_CLOEXEC);
+	c->err = memfd_create("errors", MFD_CLOEXEC);
+	if (c->in >= 0 && c->out >= 0 && c->err >= 0)
+		status = run(c, fn, argc, argv);
+	else
+		log_error("unable to start `kennel %s`: %s", argv[0], strerror(errno));
+	if (status != 0)
+		show_end(c->out, stdout);
+	show_end(c->err, stderr);
+	fd_close(&c->in);
+	fd_close(&c->out);
+	fd_close(&c->err);
+	return status;
+}
+
+int
+other_verb_run(const struct other_verb *how, verb_fn *fn, int argc, char **argv)
+{
+	struct verb_child c = {.dir = how->dir, .in = -1, .out = -1, .err = -1};
+
+	return how->quiet ? run_quietly(&c, fn, argc, argv) : run(&c, fn, argc, argv);
 }
 
 /* Both, with no input and without ^C. */
@@ -147,15 +163,30 @@ other_verb_split(verb_fn *fn, int argc, char **argv, size_t max, struct verb_out
 	return status;
 }
 
+/* Is the line of n bytes at end one of those from start to it? */
+static bool
+has_line(const char *start, const char *end, size_t n)
+{
+	while (start < end) {
+		size_t len = strcspn(start, "\n");
+
+		if (len == n && memcmp(start, end, n) == 0)
+			return true;
+		start += len + 1;
+	}
+	return false;
+}
+
 void
 other_verb_show(const char *before, const char *output)
 {
 	char shown[4 * SHOWN_MAX + 1];
+	const char *start = output;
 
 	while (output != NULL && *output != '\0') {
 		size_t n = strcspn(output, "\n");
 
-		if (n > 0)
+		if (n > 0 && !has_line(start, output, n))
 			fprintf(stderr, "%s%s\n", before,
 			    log_quote(shown, sizeof(shown), output,
 				n > SHOWN_MAX ? SHOWN_MAX : n));

@@ -12,7 +12,8 @@ typedef int verb_fn(int argc, char **argv);
 
 struct other_verb {
 	const char *dir; /* to work in, or NULL */
-	bool quiet;      /* print what it printed only if it fails */
+	/* give it no input; at its end print its errors, after its output if it failed */
+	bool quiet;
 };
 
 /* Returns its exit status. */
@@ -32,7 +33,8 @@ struct verb_output {
 };
 int other_verb_split(
     verb_fn *fn, int argc, char **argv, size_t max, struct verb_output *ret);
-/* Prints lines from outside on standard error, each after this text, printable. */
+/* Prints lines from outside on standard error, each after this text, printable. A line that
+ * is repeated is printed once. */
 void other_verb_show(const char *before, const char *output);
 
 #endif

@@ -234,14 +234,18 @@ scope_in(const char *line, char ret[SCOPE_MAX])
 	ret[0] = '\0';
 }
 
+/* Reports that kennel refused the address, in one line if that line can name what to do.
+ * npm tries again, and gives a reason of its own, which is only the refusal's result. */
 static void
-tell_refusal(const struct installer *in, const char *line)
+tell_refusal(const struct installer *in, const char *line, const char *output)
 {
 	const char *target = in->npm.url.target;
 	bool public = strstr(line, "it is a public address") != NULL;
 	char scope[SCOPE_MAX];
 
 	scope_in(line, scope);
+	if (scope[0] == '\0' && !public)
+		other_verb_show("npm: ", output);
 	if (scope[0] != '\0')
 		log_error("unable to install %s: the address of %s is not %s: only "
 			  "`--to %s` permits it; nothing was kept",
@@ -283,12 +287,14 @@ tell_failure(const struct installer *in, int status, const char *output)
 	const char *why = answered(text);
 	const char *line = find_refusal(text);
 
+	if (why == NULL && line != NULL) {
+		tell_refusal(in, line, output);
+		return;
+	}
 	other_verb_show("npm: ", output);
 	if (why != NULL)
 		log_error("unable to install %s from %s: %s; nothing was kept",
 		    in->package, target, why);
-	else if (line != NULL)
-		tell_refusal(in, line);
 	else
 		log_error("unable to install %s (npm exited with %d): its cell reaches "
 			  "%s only; nothing was kept",

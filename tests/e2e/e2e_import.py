@@ -394,6 +394,23 @@ def no_terminal():
     h.end()
 
 
+@test("the progress of an installation comes before its error, and a registry whose address is refused is named once")
+def refused_registry():
+    h = Home("refused-registry")
+    h.put(".cursor/mcp.json", '{"mcpServers": {"pkg": {"command": "npx", "args": ["-y", "a-server@1.0.0"]}}}')
+    code, out, _ = h.run("import", "--write", together=True, registry="http://198.18.0.1:9/")
+    equal(code, 65, out)
+    lines = out[out.index("pkg: installing its package ..."):].splitlines()
+    equal(lines[1:4], ["Installing a-server@1.0.0, in a cell that reaches 198.18.0.1:9 only ...",
+                       "kennel: unable to install a-server@1.0.0: the address of 198.18.0.1:9 is not public: only "
+                       "`--to 198.18.0.0/15` permits it; nothing was kept",
+                       "kennel: the server `pkg` of %s/.cursor/mcp.json is left as it is" % h.dir])
+    # a refusal that no option permits: kennel's own line, which has the reason, once for all attempts
+    code, out, _ = h.run("import", "--write", together=True, registry="http://240.0.0.1:9/")
+    equal((code, out.count("did not reach 240.0.0.1:9"), out.count("240.0.0.1:9 was not reached")), (65, 1, 1), out)
+    check(out.index("Installing") < out.index("did not reach"), out)
+
+
 @test("two imports do not change files at the same time")
 def exclusive():
     h = Home("exclusive")

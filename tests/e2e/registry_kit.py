@@ -132,9 +132,15 @@ modules = tree + "/node_modules"
 def get(path):
     import socket
     host, port = registry[len("http://"):-1].split(":")
-    with socket.create_connection((host, int(port)), 20) as s:
-        s.sendall(b"GET %s HTTP/1.0\r\n\r\n" % path.encode())
-        data = b"".join(iter(lambda: s.recv(65536), b""))
+    for left in 2, 1, 0:  # npm tries again
+        try:
+            with socket.create_connection((host, int(port)), 20) as s:
+                s.sendall(b"GET %s HTTP/1.0\r\n\r\n" % path.encode())
+                data = b"".join(iter(lambda: s.recv(65536), b""))
+            break
+        except OSError as e:
+            if left == 0:
+                sys.exit("npm error code %s" % type(e).__name__)
     head, _, body = data.partition(b"\r\n\r\n")
     if b" 200 " not in head:
         sys.exit("npm error code E404\nnpm error 404 " + path)
