@@ -609,6 +609,7 @@ KENNEL = \
 	supervisor/import/server.o \
 	supervisor/import/toml_file.o \
 	supervisor/import/verb_import.o \
+	supervisor/import/work.o \
 	supervisor/import/write.o \
 	supervisor/import/yaml_file.o \
 	supervisor/install/ask.o \

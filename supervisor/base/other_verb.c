@@ -147,9 +147,11 @@ other_verb_captured(verb_fn *fn, int argc, char **argv, size_t max, char **ret_o
 }
 
 int
-other_verb_split(verb_fn *fn, int argc, char **argv, size_t max, struct verb_output *ret)
+other_verb_split(const char *dir, verb_fn *fn, int argc, char **argv, size_t max,
+    struct verb_output *ret)
 {
-	struct verb_child c = {.out = memfd_create("output", MFD_CLOEXEC),
+	struct verb_child c = {.dir = dir,
+	    .out = memfd_create("output", MFD_CLOEXEC),
 	    .err = memfd_create("errors", MFD_CLOEXEC)};
 	int status = run_captured(&c, fn, argc, argv);
 

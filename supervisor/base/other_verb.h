@@ -25,14 +25,14 @@ int other_verb_run(const struct other_verb *how, verb_fn *fn, int argc, char **a
  */
 int other_verb_captured(
     verb_fn *fn, int argc, char **argv, size_t max, char **ret_output);
-/* The same with both apart: what it printed, whole, at most max bytes, and the end of what
+/* The same in a directory, or NULL, with both apart: what it printed, whole, at most max bytes, and the end of what
  * it wrote to standard error. The caller frees both. */
 struct verb_output {
 	char *text, *errors; /* each may be NULL; text: also if it is longer than max */
 	size_t len;
 };
-int other_verb_split(
-    verb_fn *fn, int argc, char **argv, size_t max, struct verb_output *ret);
+int other_verb_split(const char *dir, verb_fn *fn, int argc, char **argv, size_t max,
+    struct verb_output *ret);
 /* Prints lines from outside on standard error, each after this text, printable. A line that
  * is repeated is printed once. */
 void other_verb_show(const char *before, const char *output);

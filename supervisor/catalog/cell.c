@@ -134,7 +134,7 @@ run(struct cell *c, struct catalog_fetch *f)
 	struct verb_output out;
 	enum catalog_outcome o;
 	int status = other_verb_split(
-	    exec_fetch_main, ARRAY_LEN(words) - 1, words, OUTPUT_MAX, &out);
+	    NULL, exec_fetch_main, ARRAY_LEN(words) - 1, words, OUTPUT_MAX, &out);
 
 	o = status == EXIT_ADDRESS ? OUTCOME_PRIVATE_ADDRESS : read_output(&out, f);
 	if (o == OUTCOME_N) {

@@ -210,23 +210,12 @@ finish(struct plan *p)
 
 /* ---- the directory to work in ---------------------------------------------- */
 
-/* As typed at a prompt, where no shell replaces ~. False: it is too long. */
-static bool
-expand(const char *text, char out[PATH_MAX])
-{
-	const char *home = getenv("HOME");
-
-	if (text[0] != '~' || (text[1] != '/' && text[1] != '\0') || home == NULL)
-		return snprintf(out, PATH_MAX, "%s", text) < PATH_MAX;
-	return snprintf(out, PATH_MAX, "%s%s", home, text + 1) < PATH_MAX;
-}
-
 /* The first directory among the arguments, or the answer of a person. */
 static void
 find_work(struct plan *p)
 {
-	char answer[PATH_MAX], path[PATH_MAX];
 	struct draft *d = &p->d;
+	char own[PATH_MAX];
 	int r;
 
 	for (size_t i = 0; i < d->path_n && d->work[0] == '\0'; i++)
@@ -235,20 +224,15 @@ find_work(struct plan *p)
 	if (!preset_wants_work(p->preset, d) || isatty(STDIN_FILENO) != 1 ||
 	    isatty(STDERR_FILENO) != 1)
 		return;
-	for (;;) {
-		fprintf(stderr,
-		    "The directory that %s works in (empty: fill it in later): ",
-		    d->name);
-		if (fgets(answer, sizeof(answer), stdin) == NULL)
-			return;
-		answer[strcspn(answer, "\n")] = '\0';
-		if (answer[0] == '\0')
-			return;
-		r = expand(answer, path) ? draft_work(d, path) : -ENAMETOOLONG;
-		if (r == 0)
-			return;
-		draft_work_refused(path, r);
-	}
+	draft_work_own(d->name, own);
+	draft_work_ask(d, own);
+	if (d->work[0] != '\0')
+		return;
+	r = draft_work_make(own);
+	if (r == 0)
+		r = draft_work(d, own);
+	if (r < 0)
+		log_error("unable to create %s: %s", own, strerror(-r));
 }
 
 /* ---- the verb -------------------------------------------------------------- */

@@ -455,6 +455,23 @@ draft_take(struct draft *d, int argc, char *const *argv)
 	return tell_install(d, argc, argv);
 }
 
+int
+draft_preview(struct draft *d, int argc, char *const *argv)
+{
+	char version[PACKAGE_TEXT_MAX];
+	int at;
+
+	if (draft_runner(argc, argv, &at) != RUNNER_NPM)
+		return draft_take(d, argc, argv);
+	if (at < 0 || argc > DRAFT_ARGS_MAX ||
+	    package_split(argv[at], d->package.name, version) < 0)
+		return bad(argv[0], "no package name found in the arguments");
+	for (int i = at + 1; i < argc; i++)
+		d->argv[d->argc++] = argv[i];
+	take_paths(d);
+	return 0;
+}
+
 /* ---- variables ------------------------------------------------------------- */
 
 /* By its name, or a URL with a password. */

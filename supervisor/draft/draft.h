@@ -63,6 +63,13 @@ bool draft_name_ok(const char *);
 bool draft_scope_ok(const char *);
 /* Sets the directory to work in: 0 or -errno. */
 int draft_work(struct draft *, const char *path);
+/* The directory that kennel has for a server to work in, if the user names no other. */
+void draft_work_own(const char *name, char ret[PATH_MAX]);
+/* Creates it, for the user that the server runs as: 0 or -errno. */
+int draft_work_make(const char *path);
+/* Asks a person on the terminal for it, until it exists; an empty answer leaves it out, which
+ * means the own one. */
+void draft_work_ask(struct draft *, const char *own);
 /* Reports that it returned this error, and what to do. */
 void draft_work_refused(const char *path, int r);
 /* Takes --work, --env, --secret or --vault and its value. The number of words; 0 if it is
@@ -85,6 +92,8 @@ int draft_program(const char *word, char ret[PATH_MAX]);
 
 /* Reads the command. 0, or an exit status; the reason is printed. */
 int draft_take(struct draft *, int argc, char *const *argv);
+/* The same before the package of npx is installed: only its name and the paths. */
+int draft_preview(struct draft *, int argc, char *const *argv);
 
 /* Writes the draft, before and after the lines about its tools: -errno. */
 int draft_head(const struct draft *, FILE *);

@@ -2,17 +2,22 @@
  * The name, the options and the place of a draft, for the verbs that make one.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "policy/lang/host.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
+#include "shim/host/passwd_line.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/draft/draft.h"
+
+#define NOBODY 65534 /* that a server of root runs as */
 
 bool
 draft_name_ok(const char *name)
@@ -71,6 +76,65 @@ draft_work_refused(const char *path, int r)
 	else
 		log_error("unable to use %s as a directory: %s", path, strerror(-r));
 	free(command);
+}
+
+void
+draft_work_own(const char *name, char ret[PATH_MAX])
+{
+	(void)snprintf(
+	    ret, PATH_MAX, "%.3000s/work/%.200s", paths_data_dir(), name); /* fits */
+}
+
+int
+draft_work_make(const char *path)
+{
+	const struct draft none = {.name = NULL};
+	int r = fd_make_dirs(path), fd;
+	uint32_t uid;
+
+	if (r < 0 || geteuid() != 0)
+		return r;
+	if (!colon_number(draft_user(&none), &uid))
+		uid = NOBODY;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fchown(fd, uid, (gid_t)-1) < 0)
+		r = -errno;
+	fd_close(&fd);
+	return r;
+}
+
+/* As typed at a prompt, where no shell replaces ~. False: it is too long. */
+static bool
+expand(const char *text, char out[PATH_MAX])
+{
+	const char *home = getenv("HOME");
+
+	if (text[0] != '~' || (text[1] != '/' && text[1] != '\0') || home == NULL)
+		return snprintf(out, PATH_MAX, "%s", text) < PATH_MAX;
+	return snprintf(out, PATH_MAX, "%s%s", home, text + 1) < PATH_MAX;
+}
+
+void
+draft_work_ask(struct draft *d, const char *own)
+{
+	char answer[PATH_MAX], path[PATH_MAX], shown[4 * PATH_MAX];
+	int r;
+
+	(void)fflush(stdout); /* before the question */
+	for (;;) {
+		fprintf(stderr,
+		    "The directory that %s works in (empty: %s, which is created): ",
+		    d->name, log_quote(shown, sizeof(shown), own, strlen(own)));
+		if (fgets(answer, sizeof(answer), stdin) == NULL)
+			return;
+		answer[strcspn(answer, "\n")] = '\0';
+		if (answer[0] == '\0')
+			return;
+		r = expand(answer, path) ? draft_work(d, path) : -ENAMETOOLONG;
+		if (r == 0)
+			return;
+		draft_work_refused(path, r);
+	}
 }
 
 int

@@ -4,6 +4,7 @@
  *	verb_import.c	the verb: options, search, table
  *	write.c		the changes of the files
  *	server.c	policies and secrets of their servers
+ *	work.c		the directories that they work in
  */
 #ifndef KENNEL_SUPERVISOR_IMPORT_PRIVATE_H
 #define KENNEL_SUPERVISOR_IMPORT_PRIVATE_H

@@ -21,16 +21,17 @@
 #include "supervisor/base/other_verb.h"
 #include "supervisor/cli/secret.h"
 #include "supervisor/draft/draft.h"
+#include "supervisor/draft/preset.h"
 #include "supervisor/import/remote.h"
+#include "supervisor/import/work.h"
 
 #define WORDS_MAX  (ENTRY_WORDS_MAX + 2 * ENTRY_VARIABLES_MAX + 16)
 #define POLICY_MAX (1u << 20)
 
 /* ---- names ------------------------------------------------------------------- */
 
-/* A name that a policy accepts: a-z 0-9 - _ and dot, after a letter or digit. */
-static bool
-policy_name(const char *from, char out[NAME_LEN_MAX + 20])
+bool
+server_policy_name(const char *from, char out[NAME_LEN_MAX + 20])
 {
 	size_t n = 0;
 
@@ -69,9 +70,8 @@ same_text(const char *a, const char *b)
 	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-/* Would one policy do for both? */
-static bool
-same_server(const struct entry *a, const struct entry *b)
+bool
+server_same(const struct entry *a, const struct entry *b)
 {
 	if (a->kind != b->kind || !same_text(a->key_header, b->key_header) ||
 	    a->word_n != b->word_n || a->variable_n != b->variable_n ||
@@ -120,8 +120,20 @@ prepare_dir(void)
 	return r < 0 ? EXIT_CONFIG : 0;
 }
 
-static const char *
-entry_dir(const struct writing *w, const struct import_found *f, const struct entry *e)
+bool
+server_has_policy(const struct entry *e)
+{
+	struct made made = {.entry = NULL};
+	char path[PATH_MAX];
+
+	if (!server_policy_name(e->name, made.name))
+		return false;
+	policy_path(&made, path);
+	return access(path, F_OK) == 0;
+}
+
+const char *
+server_dir(const struct writing *w, const struct import_found *f, const struct entry *e)
 {
 	if (e->cwd != NULL)
 		return e->cwd;
@@ -173,15 +185,19 @@ static int
 draft(struct writing *w, const struct made *made, const char *out)
 {
 	const struct entry *e = made->entry;
-	const struct other_verb how = {.dir = entry_dir(w, made->file, e), .quiet = true};
+	const struct other_verb how = {
+	    .dir = server_dir(w, made->file, e), .quiet = true};
 	char *word[WORDS_MAX], *own[ENTRY_VARIABLES_MAX];
 	char path[SECRET_PATH_MAX + 1];
+	const char *dir = NULL;
 	int n = 0, status = 0;
 	size_t own_n = 0;
 	verb_fn *verb;
 
 	if (e->kind == ENTRY_REMOTE)
 		return draft_remote(made, out);
+	if (!made->reused && work_take(w, e, &dir) < 0)
+		return EXIT_INPUT;
 	verb = drafting(e);
 	word[n++] = (char *)(verb == init_main ? "init" : "install");
 	word[n++] = (char *)made->name;
@@ -203,6 +219,10 @@ draft(struct writing *w, const struct made *made, const char *out)
 			break;
 		word[n++] = (char *)option_of(v);
 		word[n++] = own[own_n++];
+	}
+	if (dir != NULL) {
+		word[n++] = (char *)"--work";
+		word[n++] = (char *)dir;
 	}
 	if (w->m->scope != NULL && verb == install_main) {
 		word[n++] = (char *)"--to";
@@ -305,15 +325,17 @@ store_secrets(struct writing *w, struct made *made)
 
 /* Removes what was made for an entry whose file is not changed. */
 static void
-take_back(struct made *made)
+take_back(const struct writing *w, struct made *made)
 {
 	const struct other_verb how = {.quiet = true};
 	char path[PATH_MAX], secret[SECRET_PATH_MAX + 1];
 	char *word[] = {(char *)"remove", secret};
 
 	policy_path(made, path);
-	if (!made->reused)
+	if (!made->reused) {
 		(void)unlink(path); /* or there is none */
+		work_drop(w, made->entry);
+	}
 	for (size_t i = 0; !made->reused && made->secret_n > 0; i++) {
 		if (!made->entry->variable[i].clear)
 			continue;
@@ -412,6 +434,27 @@ reuse(struct writing *w, struct made *made, const char *path)
 	return same ? 0 : EXIT_INPUT;
 }
 
+/* Names each line with a directory that does not exist. False: a new policy has one, and its
+ * server would not start. */
+static bool
+paths_exist(const struct made *made, const char *path)
+{
+	char *text = policy_text(path);
+	const char *at = text == NULL ? "" : text, *line;
+	size_t len = 0, n = 0;
+
+	for (; (line = preset_missing(&at, &len)) != NULL; n++)
+		log_error("the path in `%.*s` of the %s for %s does not exist: create "
+			  "it, or %s",
+		    (int)len, line, made->reused ? "policy" : "preset", made->name,
+		    made->reused ? "edit the policy"
+				 : "draft the policy with `kennel init` or `kennel "
+				   "install`, edit it, and run `kennel import --write` "
+				   "again");
+	free(text);
+	return n == 0 || made->reused;
+}
+
 /* ---- an entry ---------------------------------------------------------------- */
 
 /* Finds the name of its policy: 1: such a server was made before; 0; an error. */
@@ -421,12 +464,12 @@ take_name(struct writing *w, const struct import_found *f, struct made *made,
 {
 	const struct entry *e = made->entry;
 
-	if (!policy_name(e->name, made->name))
+	if (!server_policy_name(e->name, made->name))
 		return -EINVAL;
 	*ret_before = made_find(w, made->name);
 	if (*ret_before == NULL)
 		return 0;
-	if (same_server((*ret_before)->entry, e))
+	if (server_same((*ret_before)->entry, e))
 		return 1;
 	/* another server of the same name */
 	(void)snprintf(
@@ -434,7 +477,7 @@ take_name(struct writing *w, const struct import_found *f, struct made *made,
 	*ret_before = made_find(w, made->name);
 	if (*ret_before == NULL)
 		return 0;
-	return same_server((*ret_before)->entry, e) ? 1 : -EEXIST;
+	return server_same((*ret_before)->entry, e) ? 1 : -EEXIST;
 }
 
 struct made *
@@ -459,8 +502,10 @@ server_make(struct writing *w, const struct import_found *f, const struct entry 
 	if (status == 0)
 		status =
 		    access(path, F_OK) == 0 ? reuse(w, made, path) : draft(w, made, path);
+	if (status == 0 && !paths_exist(made, path))
+		status = EXIT_INPUT;
 	if (status != 0 || store_secrets(w, made) != 0) {
-		take_back(made);
+		take_back(w, made);
 		log_error("the server `%s` of %s is left as it is%s", e->name,
 		    f->file.path,
 		    status == EXIT_MISSING ? ": install what is missing, then run "
@@ -477,5 +522,5 @@ server_take_back(struct writing *w, const struct import_found *f)
 {
 	for (size_t i = 0; i < w->made_n; i++)
 		if (w->made[i].entry != NULL && w->made[i].file == f)
-			take_back(&w->made[i]);
+			take_back(w, &w->made[i]);
 }

@@ -20,12 +20,32 @@ struct made { /* a server that has been put under kennel */
 	bool reused;     /* its policy was there before: it stays */
 };
 
+struct planned { /* the directory that a server works in */
+	const struct entry *entry;
+	char *dir;    /* NULL: the draft finds it */
+	bool own;     /* kennel's */
+	bool refused; /* the configuration names one that does not exist */
+};
+
 struct writing {
 	struct import *m;
 	struct made made[MADE_MAX];
 	size_t made_n;
+	struct planned planned[MADE_MAX];
+	size_t planned_n;
 	bool vault_open;
 };
+
+/* A name that a policy accepts: a-z 0-9 - _ and dot, after a letter or digit. False: this
+ * has none. */
+bool server_policy_name(const char *from, char ret[NAME_LEN_MAX + 20]);
+/* Would one policy do for both? */
+bool server_same(const struct entry *, const struct entry *);
+/* Is there a policy of its name, which will be used? */
+bool server_has_policy(const struct entry *);
+/* The directory that its client starts it in, or NULL. */
+const char *server_dir(
+    const struct writing *, const struct import_found *, const struct entry *);
 
 /* Has it been opened, by this import or before it? */
 bool server_vault_is_open(struct writing *);

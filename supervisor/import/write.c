@@ -17,6 +17,7 @@
 #include "supervisor/import/backup.h"
 #include "supervisor/import/edit.h"
 #include "supervisor/import/server.h"
+#include "supervisor/import/work.h"
 
 /* ---- files ------------------------------------------------------------------- */
 
@@ -234,6 +235,8 @@ import_write(struct import *m)
 	w.m = m;
 	if (needs_vault(m))
 		status = open_vault(&w);
+	if (w.vault_open || status == 0)
+		work_plan(&w);
 	for (size_t i = 0; i < m->found_n && (w.vault_open || status == 0); i++) {
 		one = write_file(&w, &m->found[i]);
 		status = one != 0 ? one : status;

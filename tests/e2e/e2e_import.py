@@ -6,7 +6,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from kit import *  # noqa: E402,F403
-from registry_kit import npm_path  # noqa: E402
+from registry_kit import Package, Registry, npm_path, server  # noqa: E402
 from remote_server import Remote  # noqa: E402
 
 TOKEN = "hunter2-hunter2"  # the secret of every fixture
@@ -409,6 +409,103 @@ def refused_registry():
     code, out, _ = h.run("import", "--write", together=True, registry="http://240.0.0.1:9/")
     equal((code, out.count("did not reach 240.0.0.1:9"), out.count("240.0.0.1:9 was not reached")), (65, 1, 1), out)
     check(out.index("Installing") < out.index("did not reach"), out)
+
+
+MEMORY = "@modelcontextprotocol/server-memory"
+STORES = server("read_graph").replace("import json, sys\n", "import json, os, sys\nopen(os.environ['MEMORY_FILE_PATH'], 'a').close()\n")
+
+
+def memory(name, **more):
+    """A home whose client has the server of a preset that works in a directory, and a registry with its package."""
+    h, registry = Home(name), Registry(Package(MEMORY, "1.0.0", {"server.py": STORES, "data.txt": "x"}, bin_="server.py"))
+    entry = dict({"command": "npx", "args": ["-y", MEMORY]}, **more)
+    return h, registry, entry, h.put(".cursor/mcp.json", json.dumps({"mcpServers": {"memory": entry}}))
+
+
+@test("without a terminal, a server that needs a directory gets one of kennel's own, named before the installation, and works there")
+def own_directory():
+    h, registry, entry, at = memory("own-directory")
+    own = h.kennel + "/work/memory"
+    code, out, err = h.run("import", "--write", registry="http://127.0.0.1:9/")
+    equal(code, 65, out + err)
+    check(not os.path.exists(own), "a server that is left as it is leaves no directory")
+    code, out, _ = h.run("import", "--write", together=True, registry=registry.url)
+    equal(code, 0, out)
+    named = "memory works in %s, which is created" % own
+    within(named, out)
+    check(out.index(named) < out.index("installing its package"), out)
+    text = reads(h.kennel + "/policies/memory.kennel").decode()
+    within("let work = %s\n" % own, text)
+    absent("/srv/", text)
+    s = Mcp([KENNEL, "run", "memory"], env=h.env())
+    s.initialize()
+    within("read_graph", json.dumps(s.request("tools/list")))
+    s.close()
+    equal(os.listdir(own), ["memory.jsonl"])
+    equal(os.stat(own).st_mode & 0o7777, 0o700)
+    # imported again, its policy is used, and the directory with its files stays
+    equal(h.run("import", "--undo")[0], 0)
+    code, out, err = h.run("import", "--write", registry=registry.url)
+    equal(code, 0, out + err)
+    absent("works in", out)
+    equal(os.listdir(own), ["memory.jsonl"])
+    registry.close()
+
+
+@test("on a terminal the directory is asked for before anything is installed; an empty answer is the one that the question shows")
+def asked_directory():
+    import pty
+    for name, answer, wanted in ("asked-empty", b"\n", "%s/kennel/work/memory"), ("asked-named", b"~/none\n~/project\n", "%s/project"):
+        h, registry, entry, at = memory(name)
+        h.put(".kiro/settings/mcp.json", json.dumps({"mcpServers": {"memory": entry}}))  # asked for once
+        master, slave = pty.openpty()
+        os.write(master, answer)
+        p = start([KENNEL, "import", "--write", "--no-start"], stdin=slave, stdout=slave, stderr=slave, cwd=h.dir + "/project",
+                  env=h.env(registry.url))
+        os.close(slave)
+        said = b""
+        try:
+            while True:
+                said += os.read(master, 4096)
+        except OSError:
+            pass  # it has ended
+        os.close(master)
+        said = said.decode().replace("\r\n", "\n")
+        equal(p.wait(20), 0, said)
+        question = "The directory that memory works in (empty: %s/kennel/work/memory, which is created): " % h.dir
+        equal(said.count(question), answer.count(b"\n"), said)
+        check(said.rindex(question) < said.index("installing"), said)
+        within("let work = %s\n" % (wanted % h.dir), reads(h.kennel + "/policies/memory.kennel").decode())
+        check(os.path.isdir(wanted % h.dir))
+        registry.close()
+
+
+@test("a directory that the configuration names and that does not exist is named before anything is installed, and its server is left")
+def missing_directory():
+    for name, more in (("missing-variable", {"env": {"MEMORY_FILE_PATH": "/nowhere/here/m.json"}}), ("missing-argument", {"args": ["-y", MEMORY, "/nowhere/here"]})):
+        h, registry, entry, at = memory(name, **more)
+        code, out, err = h.run("import", "--write", "--no-start", registry=registry.url)
+        equal(code, 65, out + err)
+        within("unable to use /nowhere/here as a directory: it does not exist; create it with `mkdir -p /nowhere/here`", err)
+        within("the server `memory` of %s is left as it is" % at, err)
+        equal(registry.asked, [], "nothing was installed")
+        equal(json.loads(reads(at))["mcpServers"]["memory"], entry)
+        equal(os.listdir(h.kennel + "/policies"), [])
+        registry.close()
+
+
+@test("a server whose preset has another path that does not exist is left as it is, and the path is named")
+def missing_path():
+    h, name = Home("missing-path"), "@chaindead/tooner_linux_amd64"
+    registry = Registry(Package(name, "1.0.0", {"server.py": server("x")}, bin_="server.py"))
+    entry = {"command": "npx", "args": ["-y", name]}
+    at = h.put(".cursor/mcp.json", json.dumps({"mcpServers": {"tooner": entry}}))
+    code, out, err = h.run("import", "--write", "--no-start", registry=registry.url)
+    equal(code, 65, out + err)
+    within("the path in `let time = /usr/local/lib/node_modules/mcp-time-linux-x64/bin/mcp-time` of the preset for tooner does not exist", err)
+    equal(json.loads(reads(at))["mcpServers"]["tooner"], entry)
+    equal(os.listdir(h.kennel + "/policies"), [])
+    registry.close()
 
 
 @test("two imports do not change files at the same time")

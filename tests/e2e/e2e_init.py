@@ -386,6 +386,14 @@ def work():
     within("unable to use %s/nowhere as a directory: it does not exist; create it with `mkdir -p %s/nowhere`" %
            (there, there), said)
     within("let work = %s\n" % there, reads(TMP + "/init-again.kennel").decode())
+    os.write(master, b"\n")
+    p = start([KENNEL, "init", "w", "-o", TMP + "/init-own.kennel", "--", link], stdin=slave, stderr=slave,
+              env={**environment({"KENNEL_HOME": HOME + "6"}), **env})
+    status, said = p.wait(20), pending(master)
+    equal(status, 0, said)
+    own = HOME + "6/work/w"
+    within("(empty: %s, which is created)" % own, said)
+    within("let work = %s\n" % os.path.realpath(own), reads(TMP + "/init-own.kennel").decode())
     os.close(slave)
     os.close(master)
 

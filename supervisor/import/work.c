@@ -1,0 +1,193 @@
+#include "supervisor/import/work.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shim/base/log.h"
+#include "supervisor/base/other_verb.h"
+#include "supervisor/draft/draft.h"
+#include "supervisor/draft/preset.h"
+#include "supervisor/import/private.h"
+
+#define WANTED "?" /* printed by look: no directory is known */
+
+static const struct entry *looked; /* by the child */
+
+/* ---- is it known? ------------------------------------------------------------ */
+
+static void
+take_variables(struct draft *d, const struct entry *e)
+{
+	char *text;
+
+	for (size_t i = 0; i < e->variable_n; i++) {
+		const struct entry_variable *v = &e->variable[i];
+
+		if (v->secret || v->value == NULL ||
+		    asprintf(&text, "%s=%s", v->name, v->value) < 0)
+			continue;
+		(void)draft_variable(d, text, false); /* the draft reports it */
+	}
+}
+
+/* The first path among the arguments that does not exist, or NULL. */
+static const char *
+missing_argument(const struct draft *d)
+{
+	for (size_t i = 0; i < d->path_n; i++)
+		for (int k = d->args_at; k < d->argc; k++)
+			if (d->path[i].is == PATH_IS_MISSING &&
+			    strcmp(d->argv[k], d->path[i].path) == 0)
+				return d->path[i].path;
+	return NULL;
+}
+
+/*
+ * In a child, which ends with its memory, in the directory of the entry: prints WANTED; or
+ * a directory that the entry names and that does not exist; or nothing. What is wrong with
+ * the command is reported by the draft.
+ */
+static int
+look(int argc, char **argv)
+{
+	static struct draft d; /* large */
+	const char *missing;
+	char *preset;
+	bool found = false;
+
+	d.name = looked->name;
+	take_variables(&d, looked);
+	if (draft_preview(&d, argc, argv) != 0)
+		return 1;
+	preset = preset_for(&d);
+	for (size_t i = 0; i < d.path_n; i++)
+		found |= d.path[i].is == PATH_IS_DIR;
+	if (preset == NULL || found)
+		return 0;
+	missing = missing_argument(&d);
+	if (preset_wants_work(preset, &d))
+		printf("%s", missing != NULL ? missing : WANTED);
+	else if (d.work[0] != '\0' && access(d.work, F_OK) < 0)
+		printf("%s", d.work);
+	return 0;
+}
+
+/* ---- the plan ---------------------------------------------------------------- */
+
+static struct planned *
+find(const struct writing *w, const struct entry *e)
+{
+	for (size_t i = 0; i < w->planned_n; i++)
+		if (strcmp(w->planned[i].entry->name, e->name) == 0 &&
+		    server_same(w->planned[i].entry, e))
+			return (struct planned *)&w->planned[i];
+	return NULL;
+}
+
+static bool
+is_taken(const struct writing *w, const char *dir)
+{
+	for (size_t i = 0; i < w->planned_n; i++)
+		if (w->planned[i].own && strcmp(w->planned[i].dir, dir) == 0)
+			return true;
+	return false;
+}
+
+/* The answer of a person, or kennel's own directory for the server. */
+static int
+choose(struct writing *w, const struct import_found *f, struct planned *p)
+{
+	static struct draft answer; /* large */
+	char name[NAME_LEN_MAX + 20], own[PATH_MAX], shown[4 * PATH_MAX];
+
+	if (!server_policy_name(p->entry->name, name))
+		return 0; /* reported when it is made */
+	draft_work_own(name, own);
+	if (is_taken(w, own)) { /* by another server of the name */
+		(void)snprintf(name + strlen(name), 20, "-%s", f->client->client);
+		draft_work_own(name, own);
+	}
+	answer = (struct draft){.name = name};
+	if (isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1)
+		draft_work_ask(&answer, own);
+	else
+		printf("%s works in %s, which is created: its preset needs a directory, "
+		       "and its configuration\nnames none.\n",
+		    name, log_quote(shown, sizeof(shown), own, strlen(own)));
+	p->own = answer.work[0] == '\0';
+	p->dir = strdup(p->own ? own : answer.work);
+	return p->dir == NULL ? -ENOMEM : 0;
+}
+
+static void
+plan_entry(struct writing *w, const struct import_found *f, const struct entry *e)
+{
+	struct planned *p = &w->planned[w->planned_n];
+	struct verb_output out;
+	int status;
+
+	if (w->planned_n == MADE_MAX || server_has_policy(e) || find(w, e) != NULL)
+		return;
+	*p = (struct planned){.entry = e};
+	looked = e;
+	status = other_verb_split(
+	    server_dir(w, f, e), look, (int)e->word_n, (char **)e->word, PATH_MAX, &out);
+	if (status != 0 || out.text == NULL || out.len == 0) {
+		/* there is no such directory */
+	} else if (strcmp(out.text, WANTED) == 0) {
+		p->refused = choose(w, f, p) < 0;
+	} else {
+		draft_work_refused(out.text, -ENOENT);
+		p->refused = true;
+	}
+	free(out.text);
+	free(out.errors);
+	w->planned_n += p->dir != NULL || p->refused;
+}
+
+void
+work_plan(struct writing *w)
+{
+	const struct import *m = w->m;
+
+	for (size_t i = 0; i < m->found_n; i++) {
+		const struct import_found *f = &m->found[i];
+
+		if (f->broken < 0 || config_file_writable(&f->file) < 0)
+			continue;
+		for (size_t k = 0; k < f->entries.n; k++)
+			if (f->entries.entry[k].kind == ENTRY_COMMAND &&
+			    import_wanted(m, &f->entries.entry[k]))
+				plan_entry(w, f, &f->entries.entry[k]);
+	}
+}
+
+/* ---- its use ----------------------------------------------------------------- */
+
+int
+work_take(const struct writing *w, const struct entry *e, const char **ret)
+{
+	const struct planned *p = find(w, e);
+	int r = p == NULL ? 0 : p->refused ? -ENOENT : 0;
+
+	*ret = p == NULL ? NULL : p->dir;
+	if (r < 0 || p == NULL || !p->own)
+		return r;
+	r = draft_work_make(p->dir);
+	if (r < 0)
+		log_error("unable to create %s: %s", p->dir, strerror(-r));
+	return r;
+}
+
+void
+work_drop(const struct writing *w, const struct entry *e)
+{
+	const struct planned *p = find(w, e);
+
+	if (p != NULL && p->own)
+		(void)rmdir(p->dir); /* or it has files */
+}
