@@ -134,10 +134,14 @@ enum event_key {
 	KEY_USER,        /* text: name of the user with KEY_UID */
 	KEY_CLIENT,      /* text, repeats: name and version that the agent gives itself */
 	KEY_PATH,    /* text, repeats: of a secret in the vault; "-": it is not there */
-	KEY_PURPOSE, /* text: install, of a session of kennel's own */
+	KEY_PURPOSE, /* text: PURPOSE_, of a session of kennel's own */
 	KEY_CUT,     /* number: fields cut or left out; set here, not by callers */
 	KEY_END
 };
+/* Values of KEY_PURPOSE: the session installs a package, or fetches a catalog. */
+#define PURPOSE_INSTALL "install"
+#define PURPOSE_FETCH   "fetch"
+
 const char *event_key_name(enum event_key);
 bool event_key_is_number(enum event_key);
 bool event_key_repeats(enum event_key);

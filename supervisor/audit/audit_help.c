@@ -39,7 +39,7 @@ static const struct help_option options[] = {
 	"the section of the page; incident takes a SESSION", "report"},
     {"--all", NULL, "also the records about the log itself"},
     {"--absent", NULL, "also attempts to start a program that does not exist"},
-    {"--installs", NULL, "also the sessions that install a package"},
+    {"--installs", NULL, "also sessions that install a package or fetch a catalog"},
     {"-n", "COUNT", "only the last rows"},
     {"-n", "COUNT", "at most that many rows", "denials"},
     {"-n", "COUNT", "the last records; default: 10", "tail"},

@@ -16,11 +16,12 @@ int run_main(int argc, char **argv);
 void tell_terminal(void);
 int serve_main(int argc, char **argv);
 int exec_main(int argc, char **argv);
-/* The same; EXIT_ADDRESS if a connection was refused because the host has only addresses
- * that the policy's grant does not include. */
+/* The same for the cell of a fetch, recorded as PURPOSE_FETCH; EXIT_ADDRESS if a
+ * connection was refused because the host has only addresses that the policy's grant does
+ * not include. */
 #define EXIT_ADDRESS 77
 int exec_fetch_main(int argc, char **argv);
-/* The same for an installer of kennel's own, which its record has as "purpose". */
+/* The same for an installer of kennel's own, recorded as PURPOSE_INSTALL. */
 int exec_install_main(int argc, char **argv);
 int server_login_main(int argc, char **argv);
 int server_main(int argc, char **argv);

@@ -480,13 +480,14 @@ exec_main(int argc, char **argv)
 int
 exec_fetch_main(int argc, char **argv)
 {
-	return exec_verb(
-	    argc, argv, (struct exec_order){.mode = LEASH_EXEC, .for_fetch = true});
+	return exec_verb(argc, argv,
+	    (struct exec_order){
+		.mode = LEASH_EXEC, .for_fetch = true, .purpose = PURPOSE_FETCH});
 }
 
 int
 exec_install_main(int argc, char **argv)
 {
-	return exec_verb(
-	    argc, argv, (struct exec_order){.mode = LEASH_EXEC, .purpose = "install"});
+	return exec_verb(argc, argv,
+	    (struct exec_order){.mode = LEASH_EXEC, .purpose = PURPOSE_INSTALL});
 }

@@ -156,6 +156,24 @@ def fetched():
     site.close()
 
 
+@test("the queries leave a fetch out, except with --installs or --server")
+def left_out():
+    site = Site()
+    u = works(site)
+
+    def asked(*words_):
+        r = run([KENNEL, "audit"] + list(words_) + ["--json", "--no-header"], env=u.env, timeout=60)
+        equal(r.returncode, 0, r.stderr)
+        return {json.loads(line)["server"] for line in r.stdout.splitlines()}
+    for verb in "changes", "widened", "egress":
+        equal(asked(verb), set(), verb)
+        equal(asked(verb, "--installs"), {"catalog-fetch"}, verb)
+        equal(asked(verb, "--server", "catalog-fetch"), {"catalog-fetch"}, verb)
+        text = run([KENNEL, "audit", verb], env=u.env).stdout.decode()
+        within("# records of installations and fetches, shown with --installs: ", text)
+    site.close()
+
+
 @test("S1-123 nothing but `fetch` reaches the host: not list, show, validate, nor a catalog that was never fetched")
 def only_fetch():
     site = Site()

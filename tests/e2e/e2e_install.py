@@ -73,7 +73,7 @@ def queries():
         equal({r["server"] for r in asked(verb, "--server", "npm-install")}, {"npm-install"})
         check(asked(verb, "--session", mine) != [] or verb == "egress", verb)
         text = h.run("audit", verb)[1]
-        within("# records of installations of packages, shown with --installs: ", text)
+        within("# records of installations and fetches, shown with --installs: ", text)
         check("shown with" not in h.run("audit", verb, "--installs")[1], verb)
     equal([r["outcome"] for r in every if r["outcome"] == "open"], [], "their connections are closed")
     registry.close()

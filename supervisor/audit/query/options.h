@@ -36,7 +36,7 @@ struct query {
 	bool verified, bare /* no header */, follow, all, once, text;
 	bool absent;   /* --absent: what is absent too */
 	bool diff;     /* --diff */
-	bool installs; /* --installs: sessions that install a package too */
+	bool installs; /* --installs: sessions that install or fetch too */
 	policy_diff_fn *diff_by;
 	/* verb_ask sets these */
 	const char *kinds;  /* "exec call": only these; NULL: all */

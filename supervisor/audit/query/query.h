@@ -96,7 +96,7 @@ int verb_count(const struct verb *, const struct query *, struct log_view *,
  * begin so, view->why lists them; else as log_scan_each. */
 int session_find(struct log_view *, const char **id, char buf[SESSION_ID_LEN + 1]);
 
-/* ---- sessions that install a package (session_end.c) --------------------------------- */
+/* ---- sessions that install or fetch (session_end.c) ------------------------------------- */
 
 /* For a begin: reads which sessions those are, unless the query selects a server or a
  * session, or has --installs. */

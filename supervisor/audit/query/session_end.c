@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "leash/audit/writer.h"
 #include "shim/base/array.h"
 #include "supervisor/audit/query/group.h"
 #include "supervisor/audit/query/query.h"
@@ -268,14 +269,15 @@ session_over(const struct ask *ask, uint64_t *ret_idx)
 	return r;
 }
 
-/* ---- sessions that install a package -------------------------------------------------- */
+/* ---- sessions that install or fetch ----------------------------------------------------- */
 
 static int
 see_install(void *groups, const struct log_record *record)
 {
 	struct group_row *row;
 
-	if (!log_record_is(record, "purpose", "install"))
+	if (!log_record_is(record, "purpose", PURPOSE_INSTALL) &&
+	    !log_record_is(record, "purpose", PURPOSE_FETCH))
 		return 0;
 	row = group_at(groups, &record->session, 1);
 	if (row == NULL)

@@ -65,7 +65,7 @@ void table_field(struct table *, const struct log_record *, const char *key);
 /* what: these (static). */
 void table_left_out(struct table *, const char *what, uint64_t n);
 #define TABLE_ABSENT   "attempts to run a file that does not exist, shown with --absent:"
-#define TABLE_INSTALLS "records of installations of packages, shown with --installs:"
+#define TABLE_INSTALLS "records of installations and fetches, shown with --installs:"
 /* -EPIPE if the reader has closed the pipe. */
 int table_end(struct table *);
 
