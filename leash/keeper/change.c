@@ -113,7 +113,8 @@ change_init(struct peer *peer, struct wire_in *in, struct wire_out *out)
 		return -EBADMSG;
 	r = answer_load(&why);
 	if (r != -ENOENT)
-		return answer_refuse(out, REASON_THERE, "the vault already exists");
+		return answer_refuse(out, REASON_THERE,
+		    "the vault already exists: open it with kennel secret unlock");
 	r = vault_file_new(keeper.pages, &keeper.file);
 	if (r == 0)
 		r = vault_file_seal(keeper.file, &m);

@@ -145,7 +145,8 @@ type_line(struct order *o, const char *prompt, bool twice, size_t cap, struct ty
 	if (status != STATUS_OK)
 		return status;
 	if (again.len != ret->len || memcmp(again.bytes, ret->bytes, ret->len) != 0)
-		return order_fail(o, STATUS_INPUT, "the two entries differ");
+		return order_fail(
+		    o, STATUS_INPUT, "the two entries differ; run the command again");
 	return STATUS_OK;
 }
 
@@ -186,11 +187,14 @@ type_file(struct order *o, const char *path, struct typed *ret)
 	/* NONBLOCK: do not wait if it is a fifo.  syscalls: openat */
 	fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0)
-		what = "unable to open the key file";
+		what =
+		    "unable to open the key file; to create one: (umask 077; head -c 64 "
+		    "/dev/urandom >FILE)";
 	else if (!S_ISREG(st.st_mode))
-		what = "the key file is not a regular file";
+		what = "the key file is not a regular file: name one after --key-file";
 	else if (st.st_uid != geteuid() && st.st_uid != 0)
-		what = "the key file belongs to another user";
+		what = "the key file belongs to another user: name your own after "
+		       "--key-file";
 	else if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0)
 		what = "the key file is open to its group or to others (chmod 600)";
 	status = what != NULL ? order_fail(o, STATUS_INPUT, what)

@@ -322,7 +322,8 @@ read_words(struct order *o, const struct verb *v, int argc, char **argv)
 	}
 	if (o->server != NULL &&
 	    (o->server[0] == '\0' || strlen(o->server) > KEEPER_SERVER_MAX)) {
-		log_error("%s: invalid server name", v->name);
+		log_error("%s: invalid server name: `kennel list` shows the valid ones",
+		    v->name);
 		return STATUS_INPUT;
 	}
 	return STATUS_OK;

@@ -46,7 +46,8 @@ opener(struct order *o, const char *prompt, bool new, enum keeper_opener *ret_ki
 	*ret_kind = KEEPER_PASSPHRASE;
 	status = type_line(o, prompt, new, KEEPER_MATERIAL_MAX, ret);
 	if (status == STATUS_OK && new && ret->len < PASSPHRASE_MIN)
-		return bad(o, "a passphrase needs at least eight characters");
+		return bad(o, "a passphrase needs at least eight characters; enter a "
+			      "longer one");
 	return status;
 }
 
@@ -72,7 +73,8 @@ verb_init(struct order *o)
 	int status;
 
 	if (o->state != STATE_NONE)
-		return bad(o, "the vault already exists");
+		return bad(o, "the vault already exists: open it with kennel secret "
+			      "unlock");
 	status = opener(o, "A passphrase for the vault: ", true, &kind, &t);
 	if (status != STATUS_OK)
 		return status;
@@ -124,7 +126,8 @@ verb_recover(struct order *o)
 	if (status != STATUS_OK)
 		return status;
 	if (t[1].len < PASSPHRASE_MIN)
-		return bad(o, "a passphrase needs at least eight characters");
+		return bad(o, "a passphrase needs at least eight characters; enter a "
+			      "longer one");
 	talk_begin(o, &out, KEEPER_RESEAL);
 	put_material(&out, KEEPER_RECOVERY, &t[0]);
 	put_material(&out, KEEPER_PASSPHRASE, &t[1]);
@@ -459,8 +462,12 @@ whose(struct order *o, struct whose *ret)
 	server = policy_server(&policy, o->server);
 	if (server == NULL)
 		status = bad(o, "no server with this name in the policy");
-	else if (!wants(&policy, server, o->path))
-		status = bad(o, "the policy gives this server no secret with this path");
+	else if (!wants(&policy, server, o->path)) {
+		status = STATUS_INPUT;
+		log_error("grant: the policy of server %s does not name %s: add "
+			  "`secret NAME from vault %s` to it",
+		    o->server, o->path, o->path);
+	}
 	policy_unload(&policy);
 	if (status == STATUS_OK)
 		*ret = w;

@@ -125,7 +125,8 @@ grant_each(struct grant *g)
 	}
 	if (n == 0)
 		log_error(
-		    "secret grant: the policy gives server %s no secret of the vault",
+		    "secret grant: the policy of server %s names no secret of the vault: "
+		    "add `secret NAME from vault PATH` to it",
 		    g->server);
 	return n == 0 ? EXIT_INPUT : failed;
 }
@@ -168,7 +169,9 @@ grant_main(int argc, char **argv)
 	}
 	(void)hex_put(g.id, g.found.policy.id, POLICY_ID_LEN);
 	if (g.only_id != NULL && strcmp(g.only_id, g.id) != 0) {
-		log_error("secret grant: the policy has changed meanwhile");
+		log_error("secret grant: the policy has changed since it was shown: run "
+			  "`kennel secret grant --server %s`",
+		    g.server);
 		status = EXIT_INPUT;
 	} else if (g.path == NULL)
 		status = grant_each(&g);

@@ -13,6 +13,7 @@
 #include "policy/manifests/catalog.h"
 #include "policy/manifests/token_format.h"
 #include "policy/sources/sources.h"
+#include "shim/help/near_word.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/cli/cli.h"
@@ -131,6 +132,32 @@ find_all(const struct metas *m, const char *path)
 	return NULL;
 }
 
+/* What to do about a path that has no row here. */
+static void
+not_found_help(const struct metas *m, const char *path)
+{
+	const char **name = calloc(m->n + 1, sizeof(*name)), *near = NULL;
+	const struct meta *hidden = find_all(m, path);
+
+	for (size_t i = 0; name != NULL && i < m->n; i++)
+		if (m->meta[i].declared && !m->meta[i].internal)
+			name[i] = m->meta[i].path;
+	if (name != NULL)
+		near = near_word(path, name, m->n);
+	if (hidden != NULL)
+		fprintf(stderr,
+		    "kennel secret: the project does not declare it; `kennel secret show "
+		    "--all %s` shows its entry in the personal index\n",
+		    path);
+	else if (near != NULL)
+		fprintf(stderr, "kennel secret: did you mean `%s`?\n", near);
+	else
+		fprintf(stderr,
+		    "kennel secret: no manifest has it; `kennel secret list --all` lists "
+		    "the known ones, `kennel secret versions` what is in the vault\n");
+	free(name);
+}
+
 int
 secret_show_main(int argc, char **argv)
 {
@@ -154,6 +181,7 @@ secret_show_main(int argc, char **argv)
 		    secret_path_wrong(o.word[0], strlen(o.word[0])));
 	} else if (found == NULL) {
 		r = refused(&o, why, o.word[0], EXIT_NO);
+		not_found_help(&m, o.word[0]);
 	} else if (o.json) {
 		out_init(&out, stdout);
 		meta_json(found, true, meta_today(), &out);

@@ -145,7 +145,8 @@ def life():
     within(b"no vault found: create one with kennel secret init",
            secret(env, "grant", "--server", "t", "--policy", p, status=127).stderr)
     secret(env, "init", "--stdin", stdin=PASS)
-    secret(env, "init", "--stdin", stdin=PASS, status=65)
+    within(b"the vault already exists: open it with kennel secret unlock",
+           secret(env, "init", "--stdin", stdin=PASS, status=65).stderr)
     secret(env, "grant", PATH, "--server", "t", "--policy", p)
     text = start(env, p)
     within("missing secret: GH (%s): it is not in the vault: run kennel secret set %s" % (PATH, PATH), text)
@@ -203,7 +204,11 @@ def changed():
         f.write("\n# nothing\nserver other {\n    run %s\n}\n" % words(TOY))
     has(env, p, VALUE)  # it allows this server nothing more
     # who may have what, and no more
-    secret(env, "grant", PATH, "--server", "other", "--policy", p, status=65)
+    r = secret(env, "grant", PATH, "--server", "other", "--policy", p, status=65)
+    within(b"the policy of server other does not name %s: add `secret NAME from vault %s` to it"
+           % (PATH.encode(), PATH.encode()), r.stderr)
+    r = secret(env, "grant", "--server", "other", "--policy", p, status=65)
+    within(b"the policy of server other names no secret of the vault: add `secret NAME from vault PATH` to it", r.stderr)
     secret(env, "grant", "team/github/none", "--server", "t", "--policy", p, status=65)
     equal(len(json.loads(secret(env, "grants", "--json").stdout)), 2)
     secret(env, "revoke", PATH, "--server", "t")
@@ -842,7 +847,11 @@ def inputs():
     with open(key, "w") as f:
         f.write(os.urandom(32).hex() + "\n")
     os.chmod(key, 0o644)
-    secret(env, "init", "--key-file", key, status=65)
+    within(b"(chmod 600)", secret(env, "init", "--key-file", key, status=65).stderr)
+    within(b"to create one: (umask 077; head -c 64 /dev/urandom >FILE)",
+           secret(env, "init", "--key-file", key + ".none", status=65).stderr)
+    within(b"name one after --key-file", secret(env, "init", "--key-file", TMP, status=65).stderr)
+    within(b"enter a longer one", secret(env, "init", "--stdin", stdin="short", status=65).stderr)
     os.chmod(key, 0o600)
     # a verb that has changed something says so
     equal(secret(env, "init", "--key-file", key).stdout, b"the vault is created and unlocked\n")

@@ -110,6 +110,11 @@ expect 0 "show for people" show team/github/token
 holds "with what the catalog knows" says github/classic
 expect 1 "what the project does not name" show --json team/hidden/token
 holds "is not found" says '{"error":{"kind":"not-found","path":"team/hidden/token"}}'
+holds "and --all is named" says '`kennel secret show --all team/hidden/token` shows its entry'
+expect 1 "a typing error" show team/githb/token
+holds "has the near path" says 'did you mean `team/github/token`?'
+expect 1 "another path" show zoo/tiger/stripe
+holds "has the lists" says '`kennel secret list --all` lists the known ones'
 expect 0 "but for a person who asks" show --all team/hidden/token
 expect 65 "no path" show --json $sentinel
 holds "is invalid" says '{"error":{"kind":"invalid-path"}}'
