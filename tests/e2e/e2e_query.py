@@ -90,6 +90,39 @@ def real():
     equal((now["file"], now["sha256"], now["text"]), (load["name"][0], load["sha256"], "kept: policy-text, by its sha256"))
 
 
+@test("a misspelt server, session or secret: the near name of the log is suggested, and only then")
+def near_names():
+    env = {"KENNEL_HOME": TMP + "/near"}
+    os.makedirs(env["KENNEL_HOME"], mode=0o700)
+    file = TMP + "/github.kennel"
+    with open(file, "w") as f:
+        f.write("server github {\n%s}\n" % toy_policy("    secret GH_TOKEN from env AGENT_TOKEN\n"))
+    s = Mcp([KENNEL, "run", "--policy", file, "github"], env={**env, "AGENT_TOKEN": SECRET})
+    s.initialize()
+    s.close()
+    check(wait_for(lambda: not descendants(os.getpid()), 8), "the recorder stays")
+    (session,) = [r["session"] for r in rows("sessions", env=env)]
+    wrong = session[:5] + ("0" if session[5] != "0" else "1") + session[6:]
+
+    def said(*words_):
+        r = run([KENNEL, "audit"] + list(words_), env=env, timeout=60)
+        return r.returncode, [line for line in r.stderr.decode().splitlines() if "did you mean" in line]
+
+    def meant(verb, wanted, near):
+        return ["kennel: audit %s: no record of `%s`: did you mean `%s`?" % (verb, wanted, near)]
+    for verb in "denials", "log", "exec":
+        equal(said(verb, "--server", "githb"), (0, meant(verb, "githb", "github")))
+    equal(said("manifest", "githb"), (0, meant("manifest", "githb", "github")))
+    equal(said("secret", "GH_TOKN"), (0, meant("secret", "GH_TOKN", "GH_TOKEN")))
+    equal(said("session", wrong), (65, meant("session", wrong, session)))
+    equal(said("log", "--session", wrong), (0, meant("log", wrong, session)))
+    # the controls: a name that the log has, and one that is near none
+    for words_ in (("egress", "--server", "github"), ("manifest", "github"), ("secret", "GH_TOKEN"),
+                   ("egress", "--session", session), ("egress", "--session", session[:6]),
+                   ("log", "--server", "zzzzzzzz"), ("secret", "zzzzzzzz")):
+        equal(said(*words_), (0, []), words_)
+
+
 def decided_session():
     """A call that a line grants, and two that none grants; its environment."""
     env = {"KENNEL_HOME": TMP + "/decided"}

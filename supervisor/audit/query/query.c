@@ -15,6 +15,7 @@
 
 #include "shim/base/array.h"
 #include "shim/base/log.h"
+#include "shim/help/near_word.h"
 #include "supervisor/audit/audit.h"
 #include "supervisor/audit/audit_help.h"
 #include "supervisor/audit/query/describe.h"
@@ -238,11 +239,101 @@ rows_before(const struct verb *verb, const struct query *q, struct log_view *vie
 	return status;
 }
 
+/* ---- did you mean ------------------------------------------------------------------- */
+
+/* The names of one kind that the log has.  A misspelt one would look like "nothing
+ * happened". */
+struct names {
+	const char *wanted;
+	const char *const *key; /* their fields, then NULL; NULL: the record's session */
+	struct groups *groups;
+	bool found; /* a record has the wanted name */
+};
+
+static bool
+add(struct names *n, const char *name)
+{
+	return name[0] == '\0' || group_at(n->groups, &name, 1) != NULL;
+}
+
+static int
+see_name(void *arg, const struct log_record *record)
+{
+	struct names *n = arg;
+
+	if (n->key == NULL) {
+		n->found |= strncmp(record->session, n->wanted, strlen(n->wanted)) == 0;
+		return add(n, record->session) ? 0 : -1;
+	}
+	for (const char *const *key = n->key; *key != NULL; key++) {
+		const struct log_record_field *field = log_record_find(record, *key);
+
+		n->found |= log_record_has(record, *key, n->wanted);
+		for (size_t i = 0; field != NULL && i < field->n; i++)
+			if (!add(n, log_record_item(field, i)))
+				return -1;
+	}
+	return 0;
+}
+
+static void
+say_near(const struct query *q, const struct names *n)
+{
+	size_t count = group_rows(n->groups);
+	struct group_row *const *row = group_sorted(n->groups, group_by_name);
+	const char **list = calloc(count + 1, sizeof(*list)), *near = NULL;
+	char wanted[160], meant[160];
+
+	for (size_t i = 0; list != NULL && row != NULL && i < count; i++)
+		list[i] = row[i]->part[0];
+	if (list != NULL)
+		near = near_word(n->wanted, list, count);
+	if (near != NULL)
+		log_error("audit %s: no record of `%s`: did you mean `%s`?", q->verb,
+		    log_quote(wanted, sizeof(wanted), n->wanted, strlen(n->wanted)),
+		    log_quote(meant, sizeof(meant), near, strlen(near)));
+	free(list);
+}
+
+/* Reads the log again, and without a suggestion if that fails. */
+static void
+look(struct log_view *view, const struct query *q, const char *wanted, const char *kinds,
+    const char *const *key)
+{
+	const struct query all = {.verb = q->verb, .to_ns = INT64_MAX, .kinds = kinds};
+	struct names n = {.wanted = wanted, .key = key, .groups = group_new()};
+
+	if (wanted != NULL && n.groups != NULL &&
+	    log_scan_each(view, &all, see_name, &n) == 0 && !n.found)
+		say_near(q, &n);
+	group_free(n.groups);
+}
+
+/* After an answer without rows: if no record has the server, session or secret that the
+ * query selects, prints a similar one on standard error. */
+static void
+report_near(struct log_view *view, const struct query *q)
+{
+	static const char *const server_key[] = {"server", NULL};
+	static const char *const secret_key[] = {"name", "path", NULL};
+	const char *word = q->argc > 0 ? q->argv[0] : NULL;
+	bool session = strcmp(q->verb, "session") == 0,
+	     server = strcmp(q->verb, "manifest") == 0;
+
+	look(view, q, server ? word : q->server, SESSION_KINDS " policy.load manifest",
+	    server_key);
+	look(view, q, session ? word : q->session, SESSION_KINDS " policy.load", NULL);
+	if (strcmp(q->verb, "secret") == 0)
+		look(view, q, word, "secrets scrub vault", secret_key);
+}
+
+/* ---- running a verb ----------------------------------------------------------------- */
+
 static int
 verb_main(const struct verb *verb, const struct query *q)
 {
 	const char *why = NULL;
-	uint64_t before = 0, rows;
+	uint64_t before = 0, rows = 0;
 	struct log_view view;
 	int status = log_view_open(q, &view);
 
@@ -256,6 +347,8 @@ verb_main(const struct verb *verb, const struct query *q)
 		(void)help_usage(&audit_help, verb->name, why); /* always 64 */
 	else
 		verb_complain(q, status, why);
+	if ((status == ASK_OK && rows == 0) || status == ASK_NO_SUCH)
+		report_near(&view, q);
 	log_view_close(&view);
 	if (fflush(stdout) != 0 && status == ASK_OK && errno != EPIPE)
 		status = ASK_FAILED;
