@@ -142,11 +142,12 @@ struct out;
  * else those of a list.
  */
 void meta_json(const struct meta *, bool card, uint32_t today, struct out *);
+/* The same; the object stays open. */
+void meta_json_begin(const struct meta *, bool card, uint32_t today, struct out *);
 /* All that pass the filter, as one array. */
 void metas_json(const struct metas *, const struct meta_filter *, uint32_t today, FILE *);
 void meta_show(const struct meta *, uint32_t today, FILE *);
-/* Returns how many were printed. */
-size_t metas_show(
-    const struct metas *, const struct meta_filter *, uint32_t today, FILE *);
+/* One line of a list. */
+void meta_line(const struct meta *, uint32_t today, FILE *);
 
 #endif

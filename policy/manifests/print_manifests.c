@@ -40,7 +40,7 @@ json_card(const struct meta *m, struct out *o)
 }
 
 void
-meta_json(const struct meta *m, bool card, uint32_t today, struct out *o)
+meta_json_begin(const struct meta *m, bool card, uint32_t today, struct out *o)
 {
 	out_object(o, NULL);
 	out_text(o, "path", m->path);
@@ -53,6 +53,12 @@ meta_json(const struct meta *m, bool card, uint32_t today, struct out *o)
 		json_card(m, o);
 	if (m->approve != META_NEVER)
 		out_text(o, "approve_on_use", meta_approve_name(m->approve));
+}
+
+void
+meta_json(const struct meta *m, bool card, uint32_t today, struct out *o)
+{
+	meta_json_begin(m, card, today, o);
 	out_end(o);
 }
 
@@ -138,26 +144,15 @@ meta_show(const struct meta *m, uint32_t today, FILE *f)
 	row_day(f, "rotate by", meta_rotate_by(m));
 }
 
-size_t
-metas_show(const struct metas *m, const struct meta_filter *f, uint32_t today, FILE *to)
+void
+meta_line(const struct meta *m, uint32_t today, FILE *to)
 {
-	size_t i, n = 0;
-	const struct meta *x;
 	char day[SAY_DAY_CAP];
 
-	for (i = 0; i < m->n; i++) {
-		x = &m->meta[i];
-		if (!meta_passes(x, f, today))
-			continue;
-		n++;
-		(void)fprintf(to, "%-10s  %-10s  ",
-		    meta_status_name(meta_status(x, today)),
-		    x->expires == 0 ? "-" : say_day_text(x->expires, day));
-		out_plain(to, x->path, strlen(x->path));
-		if (x->approve != META_NEVER)
-			(void)fprintf(
-			    to, "  (approve %s)", meta_approve_name(x->approve));
-		(void)fputc('\n', to);
-	}
-	return n;
+	(void)fprintf(to, "%-10s  %-10s  ", meta_status_name(meta_status(m, today)),
+	    m->expires == 0 ? "-" : say_day_text(m->expires, day));
+	out_plain(to, m->path, strlen(m->path));
+	if (m->approve != META_NEVER)
+		(void)fprintf(to, "  (approve %s)", meta_approve_name(m->approve));
+	(void)fputc('\n', to);
 }

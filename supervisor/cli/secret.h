@@ -37,6 +37,24 @@ int secret_options(int argc, char **argv, unsigned int may, int word_min, int wo
 /* Names the argument by its number; EXIT_USAGE. */
 int secret_unknown_option(const char *verb, int at);
 
+/* secret_show.c: prints the secrets that pass the filter, and their servers; returns an exit
+ * status. */
+int secret_list_put(const struct metas *, const struct secret_options *);
+
+/* secret_grants.c: the servers whose policies name secrets of the vault, by path. */
+enum secret_granted { SECRET_NOT_GRANTED, SECRET_GRANTED, SECRET_GRANT_UNKNOWN };
+struct secret_server {
+	char *path, *server;
+	enum secret_granted granted; /* unknown: the vault is locked */
+};
+struct secret_servers {
+	struct secret_server *row;
+	size_t n;
+};
+/* 0 or -ENOMEM; free in any case. A server whose policy has errors is left out. */
+int secret_servers_read(struct secret_servers *ret);
+void secret_servers_free(struct secret_servers *);
+
 enum { /* may */
 	SECRET_JSON = 1,
 	SECRET_STRICT = 2,

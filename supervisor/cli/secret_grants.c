@@ -1,12 +1,16 @@
 /*
  * kennel secret grants: the keeper's list, and whether each grant is for the policy that
- * its server has now. kennel secret revoke --stale: removes those that are not.
+ * its server has now. kennel secret revoke --stale: removes those that are not. And, for
+ * kennel secret list, which servers name each secret; a vault that is locked stays so.
  *
  * Process: kennel. Sees paths and ids, no value.
  */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "policy/sealed/signature.h"
 #include "shim/base/hex.h"
 #include "shim/base/log.h"
 #include "supervisor/base/exit_status.h"
@@ -14,6 +18,7 @@
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/secret.h"
 #include "supervisor/json/json.h"
+#include "supervisor/launch/find/policy_files.h"
 #include "supervisor/launch/launch.h"
 #include "supervisor/launch/regrant.h"
 
@@ -284,4 +289,157 @@ secret_revoke_main(int argc, char **argv)
 		    2, (char *[]){(char *)"grants", (char *)"--json", NULL});
 	buf_free(&all);
 	return r;
+}
+
+/* ---- the servers that name secrets of the vault ------------------------------------- */
+
+struct reading {
+	struct secret_servers *to;
+	enum vault_state vault;
+	struct json grants; /* of the keeper; valid if the vault is open */
+	int r;
+};
+
+static bool
+text_is(struct json object, const char *name, const char *wanted)
+{
+	char text[TEXT_MAX];
+
+	return strcmp(text_of(object, name, text), wanted) == 0;
+}
+
+/* Does a start under this policy get a value by this grant? */
+static bool
+grant_holds(const struct policy_found *f, struct json grant)
+{
+	struct sign_row row[SIGN_SIGNERS_MAX];
+	uint8_t id[POLICY_ID_LEN];
+	char text[TEXT_MAX];
+	struct sign_head head;
+	size_t n = 0;
+	enum grant_state state;
+
+	(void)text_of(grant, "id", text);
+	if (!hex_get(text, strlen(text), id, sizeof(id)))
+		return false;
+	if (!text_is(grant, "kind", "policy"))
+		return sign_rows(f->fd, &head, row, &n) == 0 && n == 1 &&
+		       memcmp(row[0].key, id, sizeof(id)) == 0;
+	if (paths_audit_dir() == NULL)
+		return memcmp(f->policy.id, id, sizeof(id)) == 0;
+	state = grant_compare(&f->policy, f->server, id, paths_audit_dir());
+	return state == GRANT_CURRENT || state == GRANT_NARROWER;
+}
+
+static enum secret_granted
+granted(const struct reading *r, const struct policy_found *f, const char *server,
+    const char *path)
+{
+	struct json key, grant;
+	struct json_walk w;
+
+	if (r->vault != VAULT_OPEN)
+		return r->vault == VAULT_NONE ? SECRET_NOT_GRANTED : SECRET_GRANT_UNKNOWN;
+	json_walk(&w, r->grants);
+	while (json_next(&w, &key, &grant))
+		if (text_is(grant, "path", path) && text_is(grant, "server", server) &&
+		    grant_holds(f, grant))
+			return SECRET_GRANTED;
+	return SECRET_NOT_GRANTED;
+}
+
+static int
+add(struct secret_servers *to, const char *path, const char *server,
+    enum secret_granted is)
+{
+	struct secret_server *more = reallocarray(to->row, to->n + 1, sizeof(*more));
+
+	if (more == NULL)
+		return -ENOMEM;
+	to->row = more;
+	more += to->n++; /* also if a text is missing: it is freed */
+	*more = (struct secret_server){strdup(path), strdup(server), is};
+	return more->path == NULL || more->server == NULL ? -ENOMEM : 0;
+}
+
+/* A server may get one secret in two variables. */
+static bool
+is_known(const struct secret_servers *s, const char *path, const char *server)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (strcmp(s->row[i].path, path) == 0 &&
+		    strcmp(s->row[i].server, server) == 0)
+			return true;
+	return false;
+}
+
+static void
+read_server(struct reading *r, const char *name)
+{
+	static struct policy_found found; /* large */
+	const struct sealed_secret *row;
+	const char *path;
+
+	if (find_policy_quietly(NULL, name, &found) != 0)
+		return; /* `kennel list` shows why */
+	row = found.policy.secret + found.server->secrets.first;
+	for (uint32_t i = 0; r->r == 0 && i < found.server->secrets.n; i++) {
+		if (row[i].source != SOURCE_VAULT)
+			continue;
+		path = policy_str(&found.policy, row[i].ref);
+		if (!is_known(r->to, path, name))
+			r->r = add(r->to, path, name, granted(r, &found, name, path));
+	}
+	policy_found_free(&found);
+}
+
+static void
+on_name(void *arg, const struct policy_name *name)
+{
+	struct reading *r = arg;
+
+	if (r->r == 0)
+		read_server(r, name->name);
+}
+
+static int
+by_path(const void *a, const void *b)
+{
+	const struct secret_server *x = a, *y = b;
+	int r = strcmp(x->path, y->path);
+
+	return r != 0 ? r : strcmp(x->server, y->server);
+}
+
+int
+secret_servers_read(struct secret_servers *ret)
+{
+	struct reading r = {.to = ret, .vault = vault_state_now()};
+	struct json_message m;
+	struct buf grants;
+
+	*ret = (struct secret_servers){.n = 0};
+	buf_init(&grants, LIST_MAX);
+	if (r.vault == VAULT_OPEN && (regrant_run(list, &grants) != 0 ||
+					 json_scan(grants.data, grants.len, &m) < 0))
+		r.vault = VAULT_LOCKED; /* it was locked just now */
+	if (r.vault == VAULT_OPEN)
+		r.grants = m.root;
+	if (server_names(on_name, &r) == -ENOMEM)
+		r.r = -ENOMEM;
+	buf_free(&grants);
+	if (r.r == 0 && ret->n > 0)
+		qsort(ret->row, ret->n, sizeof(*ret->row), by_path);
+	return r.r;
+}
+
+void
+secret_servers_free(struct secret_servers *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		free(s->row[i].path);
+		free(s->row[i].server);
+	}
+	free(s->row);
+	*s = (struct secret_servers){.n = 0};
 }

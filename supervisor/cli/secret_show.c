@@ -22,6 +22,8 @@
 #include "supervisor/secrets/live_secrets.h"
 
 #define EXIT_NO 1
+#define COLUMNS 80
+#define INDENT  24 /* where the path is in its line */
 
 /* Prints an error in the format of the agent's tools: its code, then its object.
  * Shows the path only if it is a valid one. */
@@ -80,6 +82,177 @@ flushed(int status)
 
 /* ---- list ----------------------------------------------------------------- */
 
+struct listing {
+	const struct metas *metas;
+	const struct secret_options *o;
+	struct secret_servers servers;
+	uint32_t today;
+	struct out out;
+	size_t shown;
+	bool not_granted, unknown; /* one that was printed is */
+};
+
+static const char *const granted_names[] = {[SECRET_NOT_GRANTED] = "not granted",
+    [SECRET_GRANTED] = "granted",
+    [SECRET_GRANT_UNKNOWN] = "vault locked"};
+
+static void
+text_servers(struct listing *l, const char *path)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < l->servers.n; i++) {
+		const struct secret_server *s = &l->servers.row[i];
+		size_t len = strlen(s->server) + strlen(granted_names[s->granted]) + 3;
+
+		if (strcmp(s->path, path) != 0)
+			continue;
+		if (at == 0)
+			printf("%*s", INDENT, "");
+		else if (at + 2 + len < COLUMNS)
+			at += (size_t)printf(", ");
+		else {
+			printf(",\n%*s", INDENT, "");
+			at = 0;
+		}
+		if (at == 0)
+			at = INDENT;
+		out_plain(stdout, s->server, strlen(s->server));
+		printf(" (%s)", granted_names[s->granted]);
+		at += len;
+		l->not_granted |= s->granted == SECRET_NOT_GRANTED;
+		l->unknown |= s->granted == SECRET_GRANT_UNKNOWN;
+	}
+	if (at > 0)
+		printf("\n");
+}
+
+static void
+json_servers(struct listing *l, const char *path)
+{
+	struct out *o = &l->out;
+
+	out_list(o, "servers");
+	for (size_t i = 0; i < l->servers.n; i++) {
+		const struct secret_server *s = &l->servers.row[i];
+
+		if (strcmp(s->path, path) != 0)
+			continue;
+		out_object(o, NULL);
+		out_text(o, "name", s->server);
+		if (s->granted == SECRET_GRANT_UNKNOWN)
+			out_null(o, "granted");
+		else
+			out_yes(o, "granted", s->granted == SECRET_GRANTED);
+		out_end(o);
+	}
+	out_end(o);
+}
+
+static void
+put_meta(struct listing *l, const struct meta *m)
+{
+	l->shown++;
+	if (!l->o->json) {
+		meta_line(m, l->today, stdout);
+		text_servers(l, m->path);
+		return;
+	}
+	meta_json_begin(m, false, l->today, &l->out);
+	json_servers(l, m->path);
+	out_end(&l->out);
+}
+
+/* A path that policies name and no manifest has, as after an import. */
+static void
+put_undeclared(struct listing *l, const char *path)
+{
+	struct out *o = &l->out;
+
+	l->shown++;
+	if (!l->o->json) {
+		printf("undeclared  -           ");
+		out_plain(stdout, path, strlen(path));
+		printf("\n");
+		text_servers(l, path);
+		return;
+	}
+	out_object(o, NULL);
+	out_text(o, "path", path);
+	out_text(o, "status", "undeclared");
+	out_null(o, "expires_at");
+	out_null(o, "source_name");
+	out_text(o, "capabilities_hint", "read");
+	json_servers(l, path);
+	out_end(o);
+}
+
+static bool
+is_in(const struct metas *m, const char *path)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (strcmp(m->meta[i].path, path) == 0)
+			return true;
+	return false;
+}
+
+static void
+put_all_undeclared(struct listing *l)
+{
+	const char *last = "";
+
+	for (size_t i = 0; i < l->servers.n; i++) {
+		struct meta m = {.path = l->servers.row[i].path, .declared = true};
+
+		if (strcmp(m.path, last) != 0 && !is_in(l->metas, m.path) &&
+		    meta_passes(&m, &l->o->filter, l->today))
+			put_undeclared(l, m.path);
+		last = m.path;
+	}
+}
+
+static void
+put_notes(const struct listing *l, bool project)
+{
+	if (l->shown == 0 && !project && !l->o->filter.all)
+		fprintf(stderr, "kennel secret: no " META_PROJECT_DIR "/" META_FILE
+				" here or above; --all shows the personal index, "
+				"`kennel secret versions` what is in the vault\n");
+	if (l->not_granted)
+		printf("\n    kennel secret grant --server NAME   grants what its policy "
+		       "names\n");
+	if (l->unknown)
+		fprintf(stderr, "kennel secret: the vault is locked: `kennel secret "
+				"unlock` shows which servers are granted a secret\n");
+}
+
+int
+secret_list_put(const struct metas *metas, const struct secret_options *o)
+{
+	struct listing l = {.metas = metas, .o = o, .today = meta_today()};
+	bool project = metas_project(o->project) != NULL;
+
+	if (secret_servers_read(&l.servers) < 0) {
+		secret_servers_free(&l.servers);
+		fprintf(stderr, "kennel secret: out of memory\n");
+		return EXIT_FAILED;
+	}
+	out_init(&l.out, stdout);
+	if (o->json)
+		out_list(&l.out, NULL);
+	for (size_t i = 0; i < metas->n; i++)
+		if (meta_passes(&metas->meta[i], &o->filter, l.today))
+			put_meta(&l, &metas->meta[i]);
+	if ((o->filter.all || !project) && o->filter.status == NULL)
+		put_all_undeclared(&l);
+	if (o->json)
+		out_end(&l.out);
+	else
+		put_notes(&l, project);
+	secret_servers_free(&l.servers);
+	return 0;
+}
+
 int
 secret_list_main(int argc, char **argv)
 {
@@ -92,15 +265,9 @@ secret_list_main(int argc, char **argv)
 		r = read_all(&o, 0, &m);
 	if (r != 0)
 		return r;
-	if (o.json)
-		metas_json(&m, &o.filter, meta_today(), stdout);
-	else if (metas_show(&m, &o.filter, meta_today(), stdout) == 0 &&
-		 metas_project(o.project) == NULL && !o.filter.all)
-		fprintf(stderr, "kennel secret: no " META_PROJECT_DIR "/" META_FILE
-				" here or above; --all shows the personal index, "
-				"`kennel secret versions` what is in the vault\n");
+	r = secret_list_put(&m, &o);
 	metas_free(&m);
-	return flushed(0);
+	return flushed(r);
 }
 
 /* ---- show ----------------------------------------------------------------- */

@@ -191,8 +191,8 @@ secret_ui_main(int argc, char **argv)
 		live(&v);
 		screen_close();
 	} else
-		(void)metas_show(&v.metas, &o.filter, v.today, stdout); /* how many */
+		r = secret_list_put(&v.metas, &o);
 	free(v.row);
 	metas_free(&v.metas);
-	return fflush(stdout) != 0 ? EXIT_FAILED : 0;
+	return fflush(stdout) != 0 ? EXIT_FAILED : r;
 }

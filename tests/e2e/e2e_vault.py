@@ -289,6 +289,57 @@ def regranted():
     ended(env)
 
 
+@test("secret list shows the servers that name each secret, and which are granted it; at most 80 columns", 120)
+def listed():
+    env = home()
+    folder = env["KENNEL_HOME"] + "/policies"
+    os.makedirs(folder, mode=0o700)
+
+    def policy_of(name, lines):
+        with open("%s/%s.kennel" % (folder, name), "w") as f:
+            f.write("server %s {\n%s}\n" % (name, toy_policy(lines)))
+        os.chmod("%s/%s.kennel" % (folder, name), 0o600)
+    names = sorted("server-%02d" % i for i in range(6))
+    for name in names:
+        policy_of(name, SECRET)
+    policy_of("other", "    secret A from vault team/other/token\n    secret B from vault team/other/token\n")
+    policy_of("bad", "    nonsense\n")
+    with open(env["KENNEL_HOME"] + "/secrets.kennel", "w") as f:
+        f.write("secret %s { approve session }\n" % PATH)
+
+    def rows(*words_):
+        return {r["path"]: r for r in json.loads(secret(env, "list", "--json", "--all", *words_).stdout)}
+
+    def state(path):
+        return {s["name"]: s["granted"] for s in rows()[path]["servers"]}
+    equal(state(PATH), dict.fromkeys(names, False), "no vault")
+    secret(env, "init", "--stdin", stdin=PASS)
+    secret(env, "grant", "--server", names[1])
+    equal(state(PATH), dict(dict.fromkeys(names, False), **{names[1]: True}))
+    got = rows()
+    equal((got[PATH]["status"], got["team/other/token"]["status"]), ("registered", "undeclared"))
+    equal(got["team/other/token"]["servers"], [{"name": "other", "granted": False}])
+    equal(list(rows("--contains", "other")), ["team/other/token"])
+    equal(list(rows("--status", "registered")), [PATH])
+    text = secret(env, "list", "--all").stdout.decode()
+    lines = text.splitlines()
+    check(max(len(line) for line in lines) <= 80, text)
+    equal(lines[0], "registered  -           %s  (approve session)" % PATH)
+    equal(lines[1], " " * 24 + "server-00 (not granted), server-01 (granted),")
+    within("undeclared  -           team/other/token\n%sother (not granted)\n" % (" " * 24), text)
+    within("    kennel secret grant --server NAME   grants what its policy names\n", text)
+    # without a project, what an import leaves is shown too
+    equal([r["path"] for r in json.loads(secret(env, "list", "--json").stdout)], ["team/other/token"])
+    policy_of(names[1], SECRET + "    read /usr/share/doc\n")
+    equal(state(PATH)[names[1]], False, "the policy allows more than was granted")
+    secret(env, "lock")
+    equal(set(state(PATH).values()), {None})
+    r = secret(env, "list", "--all")
+    within(b"server-00 (vault locked)", r.stdout)
+    within(b"`kennel secret unlock` shows which servers are granted a secret", r.stderr)
+    ended(env)
+
+
 @test("secret grants says which grants are for a policy as it is now", 120)
 def grant_states():
     env = home()

@@ -84,11 +84,11 @@ EOF2
 cd "$tmp/project/sub/deep" || exit 1
 expect 0 "list, from a folder below" list --json
 cat >"$tmp/want" <<EOF2
-[{"path":"own/thing/token","status":"registered","expires_at":null,"source_name":null,"capabilities_hint":"read"},{"path":"team/github/token","status":"expiring","expires_at":"$soon","source_name":null,"capabilities_hint":"read,rotate","approve_on_use":"per-call"},{"path":"team/jira/token","status":"expired","expires_at":"$late","source_name":null,"capabilities_hint":"read"}]
+[{"path":"own/thing/token","status":"registered","expires_at":null,"source_name":null,"capabilities_hint":"read","servers":[]},{"path":"team/github/token","status":"expiring","expires_at":"$soon","source_name":null,"capabilities_hint":"read,rotate","approve_on_use":"per-call","servers":[]},{"path":"team/jira/token","status":"expired","expires_at":"$late","source_name":null,"capabilities_hint":"read","servers":[]}]
 EOF2
 holds "what it lists" diff "$tmp/want" "$tmp/out"
 expect 0 "filters" list --json --contains token --scope team --status expired
-holds "all of them hold" grep -q '^\[{"path":"team/jira/token",[^}]*}\]$' "$tmp/out"
+holds "all of them hold" grep -q '^\[{"path":"team/jira/token",[^}]*"servers":\[\]}\]$' "$tmp/out"
 expect 0 "internal rows, when asked for" list --internal
 holds "are there" says __sys/supervisor/
 expect 0 "the index, for people" list --all
