@@ -223,6 +223,7 @@ def memory_asks(kit, env):
     for n in (1, 11):
         for i in range(n):
             s.call("s%02d__echo" % i, text="warm")
+        time.sleep(1)  # a session gives back what only its start used (drop_start.c)
         os.write(ask, ("%d %d %s\n" % (s.p.pid, n, SERVERS_WORD)).encode())
         os.read(answer, 1)
     s.close()
