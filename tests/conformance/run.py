@@ -57,7 +57,8 @@ def install():
     lock = HERE + "/package-lock.json"
     done = PLACE + "/installed"
     shutil.copy(HERE + "/fixture.mjs", FIXTURE)
-    shutil.copy(HERE + "/client.mjs", PLACE)
+    for name in ("client.mjs", "sdk_client.mjs", "sdk_server.mjs"):
+        shutil.copy(HERE + "/" + name, PLACE)
     with open(lock) as f:
         wanted = f.read()
     if os.path.exists(done) and open(done).read() == wanted:
