@@ -172,7 +172,7 @@ def pages():
             check(page.value("document.documentElement.scrollWidth") <= width, name, width)
             if name == "approvals":
                 within(INERT, got)
-                within("\\u{202E}", got)
+                within("\\u202e", got, "as it was sent")
     page.go("secrets")
     page.until("No secrets are declared")
     # S3-50: live, and answered by a button
