@@ -31,45 +31,7 @@ struct listing {
 	struct server_view view;
 	struct out o;
 	bool json, tools;
-	bool vault_known;
-	enum vault_state vault; /* valid if known */
 };
-
-/* ---- the vault ---------------------------------------------------------------------- */
-
-/* True if a secret of the server is in the vault. */
-static bool
-vault_needed(const struct known_policy *known)
-{
-	const struct policy *p;
-
-	if (known == NULL || known->server == NULL)
-		return false;
-	p = &known->file->policy;
-	for (uint32_t i = 0; i < known->server->secrets.n; i++)
-		if (p->secret[known->server->secrets.first + i].source == SOURCE_VAULT)
-			return true;
-	return false;
-}
-
-/* Starts a program, so once for the whole list. */
-static enum vault_state
-vault_of(struct listing *l)
-{
-	if (!l->vault_known)
-		l->vault = vault_state_now();
-	l->vault_known = true;
-	return l->vault;
-}
-
-static const char *
-vault_name(struct listing *l, const struct known_policy *known)
-{
-	static const char *const name[] = {
-	    [VAULT_NONE] = "none", [VAULT_LOCKED] = "locked", [VAULT_OPEN] = "unlocked"};
-
-	return vault_needed(known) ? name[vault_of(l)] : NULL;
-}
 
 /* ---- JSON --------------------------------------------------------------------------- */
 
@@ -138,7 +100,6 @@ put_members(struct listing *l, const struct server_row *row)
 	put_policy(o, known);
 	out_text_or_null(o, "protocol", row->protocol);
 	out_number(o, "restarts", state.restarts);
-	out_text_or_null(o, "vault", vault_name(l, known));
 	put_generation(o, "created_gen", row->created_gen);
 	put_generation(o, "updated_gen", row->updated_gen);
 }
@@ -269,11 +230,26 @@ put_unused(struct listing *l)
 	}
 }
 
+/* Does a server of the list have a secret in the vault? */
+static bool
+vault_needed(const struct listing *l)
+{
+	for (size_t i = 0; i < l->view.policies.policy_n; i++) {
+		const struct known_policy *known = &l->view.policies.policy[i];
+		const struct policy *p = &known->file->policy;
+
+		for (uint32_t k = 0;
+		     known->server != NULL && k < known->server->secrets.n; k++)
+			if (p->secret[known->server->secrets.first + k].source ==
+			    SOURCE_VAULT)
+				return true;
+	}
+	return false;
+}
+
 static void
 put_all(struct listing *l)
 {
-	bool needed = false;
-
 	if (l->view.rows.n + l->view.policies.policy_n == 0) {
 		printf(
 		    "no policy found in %s: `kennel init NAME -- COMMAND` drafts one\n",
@@ -284,9 +260,7 @@ put_all(struct listing *l)
 	for (size_t i = 0; i < l->view.rows.n; i++)
 		put_server(l, &l->view.rows.row[i]);
 	put_unused(l);
-	for (size_t i = 0; i < l->view.policies.policy_n; i++)
-		needed |= vault_needed(&l->view.policies.policy[i]);
-	if (needed && vault_of(l) == VAULT_LOCKED)
+	if (vault_needed(l) && vault_state_now() == VAULT_LOCKED)
 		printf("the vault is locked: servers with secrets in it do not start "
 		       "before `kennel secret unlock`\n");
 }
