@@ -444,7 +444,7 @@ fill_stack(void)
 
 	for (size_t i = 0; i < sizeof(deep); i += 512)
 		deep[i] = 1;
-	return (uintptr_t)&deep[sizeof(deep) / 2];
+	return (uintptr_t)__builtin_frame_address(0) - sizeof(deep) / 2;
 }
 
 static bool
