@@ -66,7 +66,7 @@ def of_runs(tables):
     """One page of several runs: a number that differs is followed by those of the other runs."""
     merged = []
     for lines in zip(*(t.splitlines() for t in tables)):
-        parts = [re.split(r"(\d[\d.]*)", x) for x in lines]
+        parts = [re.split(r"((?<![\w-])-?\d[\d.]*)", x) for x in lines]
         if len({tuple(p[::2]) for p in parts}) > 1:
             raise SystemExit("the runs differ in more than their numbers:\n" + "\n".join(lines))
         merged.append("".join(", ".join(dict.fromkeys(x) if len(set(x)) == 1 else x) for x in zip(*parts)))
