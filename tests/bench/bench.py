@@ -6,6 +6,7 @@ docs/BENCHMARKS.md.
 
     bench.py [--quick] [--print]    --print: do not write the page
 """
+import itertools
 import os
 import platform
 import re
@@ -65,13 +66,12 @@ def install_proxy():
 def of_runs(tables):
     """One page of several runs: a number that differs is followed by those of the other runs."""
     merged = []
-    for lines in zip(*(t.splitlines() for t in tables)):
-        parts = [re.split(r"((?<![\w-])-?\d[\d.]*)", x) for x in lines]
-        if len({tuple(p[::2]) for p in parts}) > 1:
-            raise SystemExit("the runs differ in more than their numbers:\n" + "\n".join(lines))
+    for lines in itertools.zip_longest(*(t.splitlines() for t in tables), fillvalue=""):
+        parts = [re.split(r"((?<![\w-])(?:-?\d[\d.]*|nan\b))", x) for x in lines]
+        if len({tuple(p[::2]) for p in parts}) > 1:  # such a line is shown once for each run
+            merged += lines
+            continue
         merged.append("".join(", ".join(dict.fromkeys(x) if len(set(x)) == 1 else x) for x in zip(*parts)))
-    if len({len(t.splitlines()) for t in tables}) > 1:
-        raise SystemExit("the runs have different tables")
     return "\n".join(merged) + "\n"
 
 
