@@ -8,6 +8,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 from kit import *  # noqa: E402,F403
 from console_kit import *  # noqa: E402,F403
+from ask_kit import ask, refusal  # noqa: E402
 
 MARKUP = "<script>alert(1)</script>\u202e\u0007\"}],\\"
 
@@ -16,17 +17,6 @@ def session(name="t", more="    tool ask line because \"seen by a person\"\n"):
     s = kennel_run("    run %s\n    tool allow echo say\n%s" % (words(TOY), more), name=name)
     s.initialize()
     return s
-
-
-def ask(s, tool="line", **arguments):
-    """The call is on its way; its id."""
-    s.n += 1
-    s.send({"jsonrpc": "2.0", "id": s.n, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
-    return s.n
-
-
-def refusal(r):
-    return r["result"]["_meta"]["kennel/refusal"]["outcome"] if r["result"].get("isError") else None
 
 
 def pending(c, n):

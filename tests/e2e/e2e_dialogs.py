@@ -11,6 +11,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from secrets_kit import *  # noqa: E402,F403
+from ask_kit import ask, refusal  # noqa: E402
 
 be_subreaper()
 TTY = "/usr/bin/pinentry-tty"
@@ -72,16 +73,6 @@ def calls(more):
     s = kennel_run("    run %s\n    tool allow echo\n%s" % (words(TOY), more))
     s.initialize()
     return s
-
-
-def ask(s, tool="line", **arguments):
-    s.n += 1
-    s.send({"jsonrpc": "2.0", "id": s.n, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
-    return s.n
-
-
-def refusal(r):
-    return r["result"]["_meta"]["kennel/refusal"]["outcome"] if r["result"].get("isError") else None
 
 
 def pending(env=None):

@@ -11,6 +11,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 from kit import *  # noqa: E402,F403
 from screen import Screen  # noqa: E402
+from ask_kit import ask, refusal  # noqa: E402
 
 be_subreaper()
 LONG = 45  # seconds until something that must come is given up
@@ -53,12 +54,6 @@ def session(env, more, **how):
     return s
 
 
-def ask(s, tool="line", **arguments):
-    s.n += 1
-    s.send({"jsonrpc": "2.0", "id": s.n, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
-    return s.n
-
-
 def approve(env, *words_):
     r = run([KENNEL, "approve"] + list(words_), env=env)
     return r.returncode, r.stdout.decode(), r.stderr.decode()
@@ -70,10 +65,6 @@ def question(env, n=1):
              or len(got) == n, LONG)
     equal(len(got), n, got)
     return got[-1]
-
-
-def refusal(r):
-    return r["result"]["_meta"]["kennel/refusal"]["outcome"] if r["result"].get("isError") else None
 
 
 def forged(env, q, answer=1):

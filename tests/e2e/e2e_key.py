@@ -13,6 +13,7 @@ import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 from kit import *  # noqa: E402,F403
+from ask_kit import ask  # noqa: E402
 
 be_subreaper()
 LONG = 45  # seconds until something that must come is given up
@@ -182,12 +183,6 @@ def answer(env, q, what=1):
     s.close()
     equal(kind, 6)
     return error
-
-
-def ask(s, **arguments):
-    s.n += 1
-    s.send({"jsonrpc": "2.0", "id": s.n, "method": "tools/call", "params": {"name": "line", "arguments": arguments}})
-    return s.n
 
 
 # ---- tests ------------------------------------------------------------------------
