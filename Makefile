@@ -612,6 +612,7 @@ KENNEL = \
 	supervisor/import/work.o \
 	supervisor/import/write.o \
 	supervisor/import/yaml_file.o \
+	supervisor/base/ask.o \
 	supervisor/install/ask.o \
 	supervisor/install/changes.o \
 	supervisor/install/definitions.o \

@@ -20,7 +20,7 @@
 
 #define TEXTS 2 /* the user's, the project's */
 
-struct catalog_own {
+struct catalog_sources_own {
 	struct tree tree;
 	char *text[TEXTS];
 };

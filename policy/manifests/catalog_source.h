@@ -28,7 +28,7 @@ struct catalog_source {
 struct catalog_sources {
 	struct catalog_source source[CATALOG_SOURCES_MAX];
 	size_t n;
-	struct catalog_own *own;
+	struct catalog_sources_own *own;
 };
 
 /* The statements of both files (either may be NULL).  An http:// URL is no error here.

@@ -17,6 +17,7 @@
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/accept/manifest_write.h"
+#include "supervisor/base/ask.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/catalog/catalog.h"
@@ -98,16 +99,12 @@ pin(const struct fetching *g, const struct catalog_fetch *f)
 static bool
 person_agrees(const struct catalog_fetch *f, size_t tokens)
 {
-	char answer[8];
-
 	(void)fflush(stdout); /* before the question */
-	fprintf(stderr,
-	    "%s\n%zu kinds of tokens, %zu bytes, sha256 %s\nWrite this digest into "
-	    "%s" CATALOG_FILE "? [y/N] ",
-	    f->source->url, tokens, f->len, f->digest,
-	    f->source->project ? META_PROJECT_DIR "/" : "");
-	return fgets(answer, sizeof(answer), stdin) != NULL &&
-	       (answer[0] == 'y' || answer[0] == 'Y');
+	fprintf(stderr, "%s\n%zu kinds of tokens, %zu bytes, sha256 %s\n", f->source->url,
+	    tokens, f->len, f->digest);
+	return ask_yes(f->source->project ? "Write this digest into " META_PROJECT_DIR
+					    "/" CATALOG_FILE "?"
+					  : "Write this digest into " CATALOG_FILE "?");
 }
 
 static void

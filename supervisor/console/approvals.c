@@ -19,12 +19,6 @@
 #include "supervisor/console/private.h"
 #include "supervisor/json/json.h"
 
-#define HTTP_OK          200
-#define HTTP_BAD         400
-#define HTTP_NOT_FOUND   404
-#define HTTP_CONFLICT    409
-#define HTTP_UNAVAILABLE 503
-
 #define ROUNDS_MAX (2 * QUESTIONS_MAX) /* packets of a session for one reply */
 #define FIRST_MS   200                 /* for the first packet of a new session */
 

@@ -9,7 +9,6 @@
 
 #define TICK_NS   (NS_PER_S / 2)
 #define HEARTBEAT 4 /* ticks: a reader that is gone is found by a failed write */
-#define HTTP_OK   200
 #define QUIET     ":\n\n"
 
 static void on_tick(struct loop *, void *arg);

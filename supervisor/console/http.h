@@ -12,6 +12,19 @@
 #include "shim/base/buf.h"
 #include "shim/base/loop.h"
 
+/* Statuses (RFC 9110, section 15). */
+enum {
+	HTTP_OK = 200,
+	HTTP_BAD = 400,
+	HTTP_LOGIN = 401,
+	HTTP_FORBIDDEN = 403,
+	HTTP_NOT_FOUND = 404,
+	HTTP_CONFLICT = 409,
+	HTTP_INTERNAL = 500,
+	HTTP_FAILED = 502, /* a command of kennel */
+	HTTP_UNAVAILABLE = 503,
+};
+
 #define HTTP_BODY_MAX    8192 /* of a request */
 #define HTTP_REPLY_MAX   (8u << 20)
 #define HTTP_SOCKETS_MAX 2 /* of both address families */

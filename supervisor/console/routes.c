@@ -13,12 +13,6 @@
 #include "supervisor/console/request_check.h"
 #include "supervisor/json/json.h"
 
-#define HTTP_OK        200
-#define HTTP_BAD       400
-#define HTTP_LOGIN     401
-#define HTTP_FORBIDDEN 403
-#define HTTP_NOT_FOUND 404
-
 #define APPROVALS    CONSOLE_API "approvals/"
 #define COOKIE_AGE_S ((unsigned int)(LOGIN_LIFE_NS / NS_PER_S))
 
@@ -48,7 +42,7 @@ put_login(struct http_reply *reply, uint64_t left_ns, const char *key)
 		r = buf_puts(&reply->body, "}");
 	if (r < 0)
 		buf_clear(&reply->body);
-	reply->status = r < 0 ? 500 : HTTP_OK;
+	reply->status = r < 0 ? HTTP_INTERNAL : HTTP_OK;
 }
 
 /* ---- the login ------------------------------------------------------------------ */

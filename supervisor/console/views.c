@@ -15,11 +15,7 @@
 #include "supervisor/console/request_check.h"
 #include "supervisor/json/json.h"
 
-#define HTTP_OK          200
-#define HTTP_BAD         400
-#define HTTP_FAILED      502
-#define HTTP_UNAVAILABLE 503
-#define MESSAGE_MAX      512
+#define MESSAGE_MAX 512
 
 #define MCP_PATH CONSOLE_API "mcp/"
 

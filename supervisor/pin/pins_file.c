@@ -12,6 +12,7 @@
 
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
+#include "supervisor/base/ask.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/pin/private.h"
 
@@ -73,11 +74,11 @@ is_wanted(
 	char question[PATH_MAX + 64];
 
 	if (before->server == NULL || before->server->pins.n == 0 ||
-	    pin_diff(before, row, n, false) == 0 || !pin_can_ask())
+	    pin_diff(before, row, n, false) == 0 || !ask_possible())
 		return true;
 	(void)snprintf(question, sizeof(question),
 	    "Replace the reviewed definitions by these in %.4000s?", path); /* fits */
-	return pin_ask(question);
+	return ask_yes(question);
 }
 
 int

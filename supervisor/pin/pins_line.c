@@ -18,6 +18,7 @@
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "shim/host/path_open.h"
+#include "supervisor/base/ask.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/pin/pins_line.h"
 #include "supervisor/pin/private.h"
@@ -141,23 +142,6 @@ make_line(const struct policy_found *f, const char *pins, struct pins_line *ret,
 	return ret->text != NULL;
 }
 
-bool
-pin_can_ask(void)
-{
-	return isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
-}
-
-bool
-pin_ask(const char *question)
-{
-	char answer[8];
-
-	(void)fflush(stdout); /* before the question */
-	fprintf(stderr, "%s [y/N] ", question);
-	return fgets(answer, sizeof(answer), stdin) != NULL &&
-	       (answer[0] == 'y' || answer[0] == 'Y');
-}
-
 static bool
 is_wanted(const struct pins_line *line, const char *shown, int shown_len)
 {
@@ -165,7 +149,7 @@ is_wanted(const struct pins_line *line, const char *shown, int shown_len)
 
 	(void)snprintf(question, sizeof(question), "Add `%.*s` to %s?", shown_len, shown,
 	    line->file); /* fits */
-	return pin_can_ask() && pin_ask(question);
+	return ask_possible() && ask_yes(question);
 }
 
 int

@@ -35,13 +35,6 @@ int pins_file_print(FILE *, const char *server, const struct row *, size_t n);
 int pins_file_replace(const struct policy_found *before, const char *path,
     const char *server, const struct row *, size_t n);
 
-/* ---- pins_line.c ------------------------------------------------------------------ */
-
-/* Can a person be asked on the terminal? */
-bool pin_can_ask(void);
-/* Asks: true after a yes. */
-bool pin_ask(const char *question);
-
 /* ---- pin_lint.c, pin_diff.c, pin_show.c -------------------------------------------- */
 
 /* The rules, and all names that are known: of these rows, and of the user's other

@@ -443,6 +443,19 @@ take(struct search *s, int fd, struct policy_found *ret)
 	return 0;
 }
 
+/* The end of a search, which has ended with r: 0, or an exit status. */
+static int
+finish(struct search *s, int r, int fd, struct policy_found *ret)
+{
+	if (r == 0)
+		r = take(s, fd, ret);
+	if (r == 0)
+		return 0;
+	free(s->source);
+	fd_close(&fd);
+	return s->status;
+}
+
 static int
 find(struct search s, const char *file, struct policy_found *ret)
 {
@@ -450,14 +463,7 @@ find(struct search s, const char *file, struct policy_found *ret)
 
 	s.by_name = file == NULL;
 	r = file != NULL ? open_policy(&s, file, &fd) : search_default(&s, &fd);
-	if (r == 0)
-		r = take(&s, fd, ret);
-	if (r < 0) {
-		free(s.source);
-		fd_close(&fd);
-		return s.status;
-	}
-	return 0;
+	return finish(&s, r, fd, ret);
 }
 
 int
@@ -497,14 +503,7 @@ find_policy_text(const char *path, const char *text, const char *name,
 	(void)snprintf(s.path, sizeof(s.path), "%s", path); /* for the record */
 	r = copy == NULL ? failed(&s, EXIT_FAILED, "out of memory")
 			 : seal_text(&s, path, copy, strlen(copy), &fd);
-	if (r == 0)
-		r = take(&s, fd, ret);
-	if (r < 0) {
-		free(s.source);
-		fd_close(&fd);
-		return s.status;
-	}
-	return 0;
+	return finish(&s, r, fd, ret);
 }
 
 int
