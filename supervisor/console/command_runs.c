@@ -5,6 +5,7 @@
 #include "supervisor/console/command_runs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -45,8 +46,11 @@ on_output(struct loop *loop, int fd, short revents, void *arg)
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
-	if (n > 0 && buf_put(&r->output, bytes, (size_t)n) == 0)
+	if (n > 0 && buf_put(&r->output, bytes, (size_t)n) == 0) {
+		if (r->more != NULL)
+			r->more(r->arg, &r->output);
 		return;
+	}
 	if (n > 0) { /* it is ended by SIGPIPE */
 		buf_clear(&r->output);
 		r->status = STATUS_LOST;
@@ -144,32 +148,65 @@ command_runs_ready(struct command_runs *c)
 	return wire_send(c->launcher, &out, NULL, 0);
 }
 
-int
-command_run(struct command_runs *c, enum command command, const char *name,
-    command_fn *fn, void *arg)
+/* A pipe with the input and its end: *ret_fd, to be closed. 0 or -errno. */
+static int
+input_pipe(const struct command_call *call, int *ret_fd)
+{
+	int fd[2]; /* syscalls: pipe2 write close */
+	ssize_t n;
+
+	if (pipe2(fd, O_CLOEXEC | O_NONBLOCK) < 0)
+		return -errno;
+	n = write(fd[1], call->input, call->input_len);
+	fd_close(&fd[1]);
+	if (n == (ssize_t)call->input_len) {
+		*ret_fd = fd[0];
+		return 0;
+	}
+	fd_close(&fd[0]);
+	return -EAGAIN; /* the user's pipes are as small as they can be (pipe(7)) */
+}
+
+static int
+send_call(struct command_runs *c, const struct command_call *call)
 {
 	uint8_t memory[COMMAND_PACKET_MAX];
-	struct command_run *r = NULL;
 	struct wire_out out;
-	int sent;
+	int fd = -1, r = call->input != NULL ? input_pipe(call, &fd) : 0;
 
-	if (name != NULL && !command_name_fits(name))
-		return -EINVAL;
-	for (size_t i = 0; i < COMMANDS_MAX && r == NULL; i++)
-		if (c->run[i].fn == NULL)
-			r = &c->run[i];
-	if (r == NULL)
-		return -EBUSY;
+	if (r < 0)
+		return r;
 	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, COMMAND_RUN);
 	wire_put_u32(&out, ++c->last_id);
-	wire_put_u32(&out, command);
-	wire_put_str(&out, name != NULL ? name : "");
-	sent = wire_send(c->launcher, &out, NULL, 0); /* syscalls: sendmsg */
-	if (sent < 0)
-		return sent;
-	*r = (struct command_run){
-	    .fn = fn, .arg = arg, .id = c->last_id, .fd = -1, .slot = -1, .runs = c};
-	buf_init(&r->output, COMMAND_OUTPUT_MAX);
+	wire_put_u32(&out, call->command);
+	wire_put_u32(&out, (uint32_t)call->word_n);
+	for (size_t i = 0; i < call->word_n; i++)
+		wire_put_str(&out, call->word[i]);
+	r = wire_send(c->launcher, &out, &fd, fd >= 0); /* syscalls: sendmsg */
+	fd_close(&fd);
+	return r;
+}
+
+int
+command_run(struct command_runs *c, const struct command_call *call)
+{
+	struct command_run *run = NULL;
+	int r;
+
+	if (!command_words_fit(call->command, call->word, call->word_n) ||
+	    call->input_len > COMMAND_INPUT_MAX)
+		return -EINVAL;
+	for (size_t i = 0; i < COMMANDS_MAX && run == NULL; i++)
+		if (c->run[i].fn == NULL)
+			run = &c->run[i];
+	if (run == NULL)
+		return -EBUSY;
+	r = send_call(c, call);
+	if (r < 0)
+		return r;
+	*run = (struct command_run){.fn = call->fn, .more = call->more, .arg = call->arg,
+	    .id = c->last_id, .fd = -1, .slot = -1, .runs = c};
+	buf_init(&run->output, COMMAND_OUTPUT_MAX);
 	return 0;
 }

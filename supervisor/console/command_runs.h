@@ -12,9 +12,24 @@
 
 /* Its exit status, and what it printed, which the caller may change. */
 typedef void command_fn(void *arg, int status, struct buf *output);
+/* What it has printed until now, while it runs. */
+typedef void command_more_fn(void *arg, const struct buf *output);
+
+/* All of it is borrowed while command_run runs. */
+struct command_call {
+	enum command command;
+	const char *word[COMMAND_WORDS_MAX];
+	size_t word_n;
+	const void *input; /* what it reads; NULL: nothing */
+	size_t input_len;
+	command_fn *fn;        /* called once, at its end */
+	command_more_fn *more; /* NULL: not called */
+	void *arg;
+};
 
 struct command_run {
 	command_fn *fn; /* NULL: free */
+	command_more_fn *more;
 	void *arg;
 	uint32_t id;
 	int fd, slot; /* what it prints; -1: not started, or read to its end */
@@ -35,9 +50,8 @@ struct command_runs {
 int command_runs_open(struct command_runs *, struct loop *, int launcher);
 /* Reports that the server listens. 0 or -errno. */
 int command_runs_ready(struct command_runs *);
-/* Runs it, and calls fn once at its end. name: NULL: it has none. 0; -EINVAL: the name is
- * not that of an MCP server; -EBUSY: COMMANDS_MAX run; -errno. */
-int command_run(
-    struct command_runs *, enum command, const char *name, command_fn *fn, void *arg);
+/* Runs it. 0; -EINVAL: a word does not fit, or the input is larger than COMMAND_INPUT_MAX;
+ * -EBUSY: COMMANDS_MAX run; -errno. */
+int command_run(struct command_runs *, const struct command_call *);
 
 #endif

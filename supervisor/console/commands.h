@@ -1,22 +1,25 @@
 /*
  * The commands of kennel that the console's launcher runs for its server. The server asks
- * with a number and at most the name of an MCP server; it cannot name a program or an
- * option. Both ends are kennel-console.
+ * with a number, a few words that are no options, and a pipe that the command reads; it
+ * cannot name a program or an option. Both ends are kennel-console.
  */
 #ifndef KENNEL_SUPERVISOR_CONSOLE_COMMANDS_H
 #define KENNEL_SUPERVISOR_CONSOLE_COMMANDS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#define COMMAND_NAME_MAX   127
-#define COMMAND_PACKET_MAX 256
-#define COMMANDS_MAX       8  /* that run at one time */
-#define COMMAND_S          30 /* then it is killed */
+#define COMMAND_WORDS_MAX  3
+#define COMMAND_WORD_MAX   255
+#define COMMAND_INPUT_MAX  8192 /* fits into a pipe (pipe(7): 65,536) */
+#define COMMAND_PACKET_MAX 1024
+#define COMMANDS_MAX       8 /* that run at one time */
 
 /* Each packet begins with a u32 of these. Requests are even, answers odd. */
 enum command_message {
-	COMMAND_RUN = 2,     /* u32 id, u32 enum command, str name */
+	COMMAND_RUN = 2,     /* u32 id, u32 enum command, u32 n, n x str word; perhaps one
+			      * descriptor: what it reads */
 	COMMAND_STARTED = 3, /* u32 id; one descriptor: what it prints */
 	COMMAND_ENDED = 5,   /* u32 id, u32 exit status; after STARTED, or without it if
 			      * it could not be started */
@@ -32,7 +35,8 @@ enum command {
 	COMMAND_N
 };
 
-/* Of an MCP server, as the registry takes it, and never an option. */
-bool command_name_fits(const char *name);
+/* Are there as many words as the command takes, and may each follow its options?
+ * The command judges what they mean. */
+bool command_words_fit(enum command, const char *const word[], size_t n);
 
 #endif

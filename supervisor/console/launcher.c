@@ -26,6 +26,16 @@
 #include "supervisor/console/commands.h"
 
 #define WORDS_MAX 8
+#define COMMAND_S 30
+
+/* What the server asks for; its texts are part of the packet. */
+struct call {
+	uint32_t id;
+	enum command command;
+	const char *word[COMMAND_WORDS_MAX];
+	size_t word_n;
+	int input; /* what it reads; -1: nothing */
+};
 
 struct launcher {
 	const struct launcher_order *o;
@@ -43,47 +53,64 @@ struct launcher {
 /* The rows of enum command. */
 static const struct {
 	const char *word[WORDS_MAX];
-	bool named;    /* the name of an MCP server follows */
-	bool messages; /* its messages are part of what it prints */
+	size_t words;   /* of the server, that follow */
+	bool messages;  /* its messages are part of what it prints */
+	bool reads;     /* a pipe of the server's */
+	unsigned int s; /* then it is killed; 0: COMMAND_S */
 } commands[] = {
-    [COMMAND_SERVERS] = {{"server", "list", "--json", "--tools"}, false, false},
-    [COMMAND_ENABLE] = {{"server", "enable"}, true, true},
-    [COMMAND_DISABLE] = {{"server", "disable"}, true, true},
-    [COMMAND_SECRETS] = {{"secret", "list", "--json", "--all"}, false, false},
-    [COMMAND_LOG] = {{"audit", "log", "--json", "-n", "500"}, false, false},
+    [COMMAND_SERVERS] = {{"server", "list", "--json", "--tools"}, .words = 0},
+    [COMMAND_ENABLE] = {{"server", "enable"}, .words = 1, .messages = true},
+    [COMMAND_DISABLE] = {{"server", "disable"}, .words = 1, .messages = true},
+    [COMMAND_SECRETS] = {{"secret", "list", "--json", "--all"}, .words = 0},
+    [COMMAND_LOG] = {{"audit", "log", "--json", "-n", "500"}, .words = 0},
 };
 
-bool
-command_name_fits(const char *name)
+/* No option, and nothing that a terminal or a log takes for something else. */
+static bool
+word_fits(const char *word)
 {
-	static const char bytes[] =
-	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
-	size_t len = strlen(name);
+	size_t len = strlen(word);
 
-	return len > 0 && len <= COMMAND_NAME_MAX && name[0] != '-' &&
-	       strspn(name, bytes) == len;
+	if (len == 0 || len > COMMAND_WORD_MAX || word[0] == '-')
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)word[i] < ' ' || word[i] == 0x7f)
+			return false;
+	return true;
+}
+
+bool
+command_words_fit(enum command c, const char *const word[], size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!word_fits(word[i]))
+			return false;
+	return c < COMMAND_N && commands[c].words == n;
 }
 
 /* ---- a command ---------------------------------------------------------------------- */
 
 /* In the child. */
 static void
-become(const struct launcher *l, enum command c, const char *name, int out)
+become(const struct launcher *l, const struct call *call, int out)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	char *argv[WORDS_MAX + 3] = {(char *)"kennel"};
+	char *argv[WORDS_MAX + COMMAND_WORDS_MAX + 2] = {(char *)"kennel"};
+	enum command c = call->command;
 	size_t n = 1;
 
 	for (size_t i = 0; i < WORDS_MAX && commands[c].word[i] != NULL; i++)
 		argv[n++] = (char *)(uintptr_t)commands[c].word[i];
-	if (commands[c].named)
-		argv[n++] = (char *)(uintptr_t)name;
+	for (size_t i = 0; i < call->word_n; i++)
+		argv[n++] = (char *)(uintptr_t)call->word[i];
 	launcher_release();
-	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
+	if (null < 0 || dup2(call->input >= 0 ? call->input : null, STDIN_FILENO) < 0 ||
+	    dup2(out, STDOUT_FILENO) < 0 ||
 	    dup2(commands[c].messages ? out : null, STDERR_FILENO) < 0 ||
 	    prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		_exit(EXIT_FAILED);
-	(void)alarm(COMMAND_S); /* ends it, also after the exec */
+	/* ends it, also after the exec */
+	(void)alarm(commands[c].s != 0 ? commands[c].s : COMMAND_S);
 	(void)execv(l->kennel, argv);
 	_exit(EXIT_FAILED);
 }
@@ -124,7 +151,7 @@ report_start(struct launcher *l, uint32_t id, int fd)
 
 /* 0 or -errno. */
 static int
-start(struct launcher *l, uint32_t id, enum command c, const char *name)
+start(struct launcher *l, const struct call *call)
 {
 	size_t at = 0;
 	int out[2];
@@ -138,12 +165,12 @@ start(struct launcher *l, uint32_t id, enum command c, const char *name)
 		return -errno;
 	pid = fork();
 	if (pid == 0)
-		become(l, c, name, out[1]);
+		become(l, call, out[1]);
 	fd_close(&out[1]);
 	if (pid > 0) {
 		l->child[at].pid = pid;
-		l->child[at].id = id;
-		report_start(l, id, out[0]);
+		l->child[at].id = call->id;
+		report_start(l, call->id, out[0]);
 	}
 	fd_close(&out[0]);
 	return pid < 0 ? -EAGAIN : 0;
@@ -160,10 +187,27 @@ on_late(struct loop *loop, void *arg)
 }
 
 static int
-take(struct launcher *l, struct wire_in *in)
+read_call(struct wire_in *in, int input, struct call *ret)
 {
-	uint32_t type = wire_get_u32(in), id, what;
-	const char *name;
+	uint32_t n;
+
+	*ret = (struct call){.id = wire_get_u32(in), .input = input};
+	ret->command = wire_get_u32(in);
+	n = wire_get_u32(in);
+	for (uint32_t i = 0; i < n && i < COMMAND_WORDS_MAX; i++)
+		ret->word[ret->word_n++] = wire_get_str(in, COMMAND_WORD_MAX);
+	if (wire_end(in) < 0 || n > COMMAND_WORDS_MAX ||
+	    !command_words_fit(ret->command, ret->word, ret->word_n) ||
+	    commands[ret->command].reads != (input >= 0))
+		return -EBADMSG;
+	return 0;
+}
+
+static int
+take(struct launcher *l, struct wire_in *in, int input)
+{
+	uint32_t type = wire_get_u32(in);
+	struct call call;
 
 	if (type == COMMAND_READY && wire_end(in) == 0 && !l->is_ready) {
 		l->is_ready = true;
@@ -171,14 +215,10 @@ take(struct launcher *l, struct wire_in *in)
 		return loop_timer_at(
 		    &l->loop, loop_now() + BROWSER_PAGE_MS * LOOP_MS, on_late, l);
 	}
-	id = wire_get_u32(in);
-	what = wire_get_u32(in);
-	name = wire_get_str(in, COMMAND_NAME_MAX);
-	if (type != COMMAND_RUN || wire_end(in) < 0 || what >= COMMAND_N ||
-	    commands[what].named != command_name_fits(name))
+	if (type != COMMAND_RUN || read_call(in, input, &call) < 0)
 		return -EBADMSG;
-	if (start(l, id, what, name) < 0)
-		report_end(l, id, -1);
+	if (start(l, &call) < 0)
+		report_end(l, call.id, -1);
 	return 0;
 }
 
@@ -188,12 +228,14 @@ on_server(struct loop *loop, int fd, short revents, void *arg)
 	uint8_t memory[COMMAND_PACKET_MAX];
 	struct launcher *l = arg;
 	struct wire_in in;
-	size_t len, none;
-	int r = wire_recv(fd, memory, sizeof(memory), &len, NULL, 0, &none);
+	size_t len, inputs;
+	int input = -1;
+	int r = wire_recv(fd, memory, sizeof(memory), &len, &input, 1, &inputs);
 
 	if (r == 0) {
 		wire_in_init(&in, memory, len);
-		r = take(l, &in);
+		r = take(l, &in, input);
+		fd_close(&input);
 	}
 	if (r == -EBADMSG)
 		log_error("kennel-console sent an invalid message; ending it");

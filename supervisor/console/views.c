@@ -145,7 +145,7 @@ on_ended(void *arg, int status, struct buf *output)
 }
 
 static void
-start(struct console *c, enum command command, const char *name, const struct view *view,
+start(struct console *c, struct command_call *call, const struct view *view,
     const struct http_request *q, struct http_reply *reply)
 {
 	struct pending_view *p = calloc(1, sizeof(*p));
@@ -153,7 +153,9 @@ start(struct console *c, enum command command, const char *name, const struct vi
 
 	if (p != NULL) {
 		*p = (struct pending_view){.wait = q->wait, .view = view};
-		r = command_run(&c->commands, command, name, on_ended, p);
+		call->fn = on_ended;
+		call->arg = p;
+		r = command_run(&c->commands, call);
 	}
 	if (r == 0) {
 		reply->later = true;
@@ -161,7 +163,8 @@ start(struct console *c, enum command command, const char *name, const struct vi
 	}
 	free(p);
 	console_error(reply, r == -EINVAL ? HTTP_BAD : HTTP_UNAVAILABLE,
-	    r == -EINVAL  ? "expected the name of an MCP server"
+	    r == -EINVAL ? "a name is empty, longer than 255 bytes, begins with - or has "
+			   "a control character"
 	    : r == -EBUSY ? "too many commands run; try again in a second"
 			  : "unable to run a command of kennel; try again");
 }
@@ -172,6 +175,7 @@ start(struct console *c, enum command command, const char *name, const struct vi
 static void
 change_enabled(struct console *c, const struct http_request *q, struct http_reply *reply)
 {
+	struct command_call call = {.word = {q->path + strlen(MCP_PATH)}, .word_n = 1};
 	struct json_message m;
 	struct json value;
 
@@ -182,18 +186,20 @@ change_enabled(struct console *c, const struct http_request *q, struct http_repl
 		    reply, HTTP_BAD, "expected the member `enabled`, true or false");
 		return;
 	}
-	start(c, value.type == JSON_IS_TRUE ? COMMAND_ENABLE : COMMAND_DISABLE,
-	    q->path + strlen(MCP_PATH), NULL, q, reply);
+	call.command = value.type == JSON_IS_TRUE ? COMMAND_ENABLE : COMMAND_DISABLE;
+	start(c, &call, NULL, q, reply);
 }
 
 bool
 view_answer(struct console *c, const struct http_request *q, struct http_reply *reply)
 {
 	bool is_get = strcmp(q->method, "GET") == 0;
+	struct command_call call = {.word_n = 0};
 
 	for (size_t i = 0; is_get && i < ARRAY_LEN(views); i++)
 		if (strcmp(q->path, views[i].path) == 0) {
-			start(c, views[i].command, NULL, &views[i], q, reply);
+			call.command = views[i].command;
+			start(c, &call, &views[i], q, reply);
 			return true;
 		}
 	if (is_get || strncmp(q->path, MCP_PATH, strlen(MCP_PATH)) != 0)
