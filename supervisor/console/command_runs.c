@@ -205,8 +205,13 @@ command_run(struct command_runs *c, const struct command_call *call)
 	r = send_call(c, call);
 	if (r < 0)
 		return r;
-	*run = (struct command_run){.fn = call->fn, .more = call->more, .arg = call->arg,
-	    .id = c->last_id, .fd = -1, .slot = -1, .runs = c};
+	*run = (struct command_run){.fn = call->fn,
+	    .more = call->more,
+	    .arg = call->arg,
+	    .id = c->last_id,
+	    .fd = -1,
+	    .slot = -1,
+	    .runs = c};
 	buf_init(&run->output, COMMAND_OUTPUT_MAX);
 	return 0;
 }
