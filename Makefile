@@ -2119,7 +2119,7 @@ servers: deps-build
 test-drafts: deps-build
 	@$(MAKE) --no-print-directory $(PARALLEL) all
 	@python3 tests/servers/drafts.py
-# Twenty servers through kennel install, learn and run.
+# Twenty-two servers through kennel install, learn and run.
 test-learn: deps-build
 	@$(MAKE) --no-print-directory $(PARALLEL) all
 	@python3 tests/learn/learn.py

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Twenty servers of npm through `kennel install`, `kennel learn` and `kennel run`.
+"""Twenty-two servers of npm through `kennel install`, `kennel learn` and `kennel run`.
 
     tests/learn/learn.py [NAME...]      default: all; KEEP=1 keeps the drafts
 
@@ -39,6 +39,7 @@ STEP = {"available_mcp_tools": ["a"], "thought": "one", "next_thought_needed": F
 
 # name -> package, arguments, variables, programs that an agent's calls start, and those calls:
 # a tool, its arguments, and what the answer holds. {work} is the project. own: kennel calls.
+# addon: the answer needs a compiled add-on of the package.
 SERVERS = {
     "agent-files": {"package": "@agent-infra/mcp-server-filesystem", "args": ["--allowed-directories", "{work}"], "calls": [
         ("read_file", {"path": "{work}/a.md"}, NOTE), ("list_directory", {"path": "{work}"}, "a.md"),
@@ -50,6 +51,8 @@ SERVERS = {
         ("run-code", {"code": "print 6*7", "languageId": "perl"}, "42")]},
     "commands": {"package": "mcp-server-commands", "exec": ["/bin/sh", "/usr/bin/wc"], "calls": [
         ("run_command", {"command": "wc -w {work}/a.md"}, "4 ")]},
+    "charts": {"package": "mcp-echarts", "addon": True, "calls": [  # skia, by @napi-rs/canvas
+        ("generate_pie_chart", {"data": [{"category": "a", "value": 1}, {"category": "b", "value": 2}]}, "image/png")]},
     "eslint": {"package": "@eslint/mcp", "calls": [("lint-files", {"filePaths": ["{work}/a.js"]}, "")]},
     "everything": {"package": "@modelcontextprotocol/server-everything", "own": True, "calls": [
         ("echo", {"message": "hello"}, "hello"), ("get-sum", {"a": 6, "b": 7}, "13")]},
@@ -63,6 +66,8 @@ SERVERS = {
     "git": {"package": "@cyanheads/git-mcp-server", "own": True, "calls": [("git_status", {"path": "{work}"}, "main")]},
     "graph": {"package": "@itseasy21/mcp-knowledge-graph", "args": ["--memory-path", "{work}/graph.jsonl"], "calls": [
         ("create_entities", NODES, "kennel"), ("read_graph", {}, "kennel")]},
+    "libsql": {"package": "mcp-memory-libsql", "env": {"LIBSQL_URL": "file:{work}/memory.db"}, "addon": True, "calls": [
+        ("create_entities", NODES, "1 entities"), ("read_graph", {}, "kennel")]},
     "memory": {"package": "@modelcontextprotocol/server-memory", "env": {"MEMORY_FILE_PATH": "{work}/memory.jsonl"},
                "calls": [("create_entities", NODES, "kennel"), ("read_graph", {}, "kennel")]},
     "notes": {"package": "mcp-obsidian", "args": ["{work}"], "calls": [
@@ -251,8 +256,9 @@ class Server:
     def install(self):
         words = [w for k, v in self.own_env.items() for w in ("--env", "%s=%s" % (k, v))]
         self.kennel("install", self.name, "--work", self.work, "--no-start", *words, "--", "npx", "-y", self.spec, *self.args)
-        with open(self.policy) as f:
-            self.installed = f.read()
+        if self.row.get("addon"):  # a prebuilt one, of an optional dependency
+            store = self.home + "/kennel/store"
+            self.kit.check(any(f.endswith(".node") for _, _, names in os.walk(store) for f in names), "no add-on in " + store)
 
     def programs(self):
         """The programs that the agent grants while it is learned; those of a package are in the store."""
