@@ -132,12 +132,17 @@ for number, (client_, path_, (before_, after_)) in enumerate(FILES):
         one(name, path, before, after)
 
 
-@test("a byte order mark, CRLF, and the file behind a link are kept; the link stays")
+@test("in each dialect a byte order mark, CRLF and a last line without its end are kept; a file that a link leads to is changed, and the link stays")
 def bytes_kept():
-    before, after = (b"\xef\xbb\xbf" + t.replace("\n", "\r\n").encode() for t in plain("mcpServers"))
-    one("bom", ".cursor/mcp.json", before, after)
-    before, after = (t.replace("\n", "\r\n") for t in CODEX)
-    one("crlf", ".codex/config.toml", before, after)
+    dialects = ((".cursor/mcp.json", plain("mcpServers")), (".config/Code/User/mcp.json", VSCODE), (".codex/config.toml", CODEX),
+                (".config/goose/config.yaml", GOOSE))
+    for number, (path, texts) in enumerate(dialects):
+        before, after = (b"\xef\xbb\xbf" + t.replace("\n", "\r\n").encode() for t in texts)
+        one("bom%d" % number, path, before, after)
+        before, after = (t[:-1] for t in texts)
+        if texts is CODEX:  # its last line goes, and the one before it keeps its end
+            after = texts[1]
+        one("bare%d" % number, path, before, after)
 
     h = Home("link")
     target = h.put("dotfiles/mcp.json", plain("mcpServers")[0])
