@@ -234,18 +234,39 @@ verb_confirm(struct order *o)
 
 /* ---- values ----------------------------------------------------------------------- */
 
+/* Warns of a value that begins like a token and is not one: it may be something else. */
+static void
+warn_format(const struct order *o, const struct typed *t)
+{
+	const struct token_format *all, *s = NULL;
+	const char *wrong;
+	size_t n;
+
+	all = token_formats(&n);
+	for (size_t i = 0; i < n; i++) { /* the longest prefix */
+		size_t prefix = strlen(all[i].prefix);
+
+		if (t->len >= prefix && memcmp(t->bytes, all[i].prefix, prefix) == 0 &&
+		    (s == NULL || prefix > strlen(s->prefix)))
+			s = &all[i];
+	}
+	wrong = s == NULL ? NULL : token_format_wrong(s, t->bytes, t->len);
+	if (wrong != NULL)
+		log_warn("%s: it starts like a %s, but %s; it is stored as it is, and "
+			 "`kennel secret rotate %s` replaces it",
+		    o->verb, s->name, wrong, o->path);
+}
+
 /*
  * Does the value have the expected format?  If a manifest names the format, the
- * value must have it, because nothing else would detect a lost byte.  A value that
- * only begins like a token with a checksum may be something else.
+ * value must have it, because nothing else would detect a lost byte.
  */
 static const char *
 judge_format(const struct order *o, const struct typed *t)
 {
 	static char why[256];
-	const struct token_format *s = NULL, *all;
+	const struct token_format *s = NULL;
 	const char *wrong = NULL;
-	size_t n;
 
 	if (o->shape != NULL)
 		s = token_format_find(o->shape);
@@ -258,17 +279,8 @@ judge_format(const struct order *o, const struct typed *t)
 		    o->path, s->name, wrong);
 		return why;
 	}
-	all = token_formats(&n);
-	for (size_t i = 0; s == NULL && i < n; i++) {
-		size_t prefix = strlen(all[i].prefix);
-
-		if (all[i].sum != TOKEN_NO_SUM && t->len == prefix + all[i].max &&
-		    memcmp(t->bytes, all[i].prefix, prefix) == 0 &&
-		    token_format_wrong(&all[i], t->bytes, t->len) != NULL)
-			log_warn("%s: it starts like a %s but its checksum is wrong: "
-				 "check for a typing error",
-			    o->verb, all[i].name);
-	}
+	if (s == NULL)
+		warn_format(o, t);
 	return NULL;
 }
 

@@ -41,7 +41,8 @@ int secret_unknown_option(const char *verb, int at);
  * status. */
 int secret_list_put(const struct metas *, const struct secret_options *);
 
-/* secret_grants.c: the servers whose policies name secrets of the vault, by path. */
+/* secret_grants.c: the servers whose policies name secrets of the vault, by path; while the
+ * vault is open, also the paths in it that no policy names, with the server "". */
 enum secret_granted { SECRET_NOT_GRANTED, SECRET_GRANTED, SECRET_GRANT_UNKNOWN };
 struct secret_server {
 	char *path, *server;
@@ -52,7 +53,7 @@ struct secret_servers {
 	size_t n;
 };
 /* 0 or -ENOMEM; free in any case. A server whose policy has errors is left out. */
-int secret_servers_read(struct secret_servers *ret);
+int secret_servers_read(struct secret_servers *ret, bool *ret_locked);
 void secret_servers_free(struct secret_servers *);
 
 enum { /* may */

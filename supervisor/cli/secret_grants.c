@@ -402,6 +402,37 @@ on_name(void *arg, const struct policy_name *name)
 		read_server(r, name->name);
 }
 
+static bool
+has_path(const struct secret_servers *s, const char *path)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (strcmp(s->row[i].path, path) == 0)
+			return true;
+	return false;
+}
+
+/* Adds the paths of the vault that no policy names, each with no server. */
+static void
+read_vault(struct reading *r)
+{
+	static const char *const versions[] = {
+	    "kennel", "secret", "versions", "--json", NULL};
+	struct json_message m;
+	struct json key, row;
+	struct json_walk w;
+	char path[TEXT_MAX];
+	struct buf out;
+
+	buf_init(&out, LIST_MAX);
+	if (regrant_run(versions, &out) == 0 && json_scan(out.data, out.len, &m) == 0) {
+		json_walk(&w, m.root);
+		while (r->r == 0 && json_next(&w, &key, &row))
+			if (!has_path(r->to, text_of(row, "path", path)))
+				r->r = add(r->to, path, "", SECRET_NOT_GRANTED);
+	}
+	buf_free(&out);
+}
+
 static int
 by_path(const void *a, const void *b)
 {
@@ -412,7 +443,7 @@ by_path(const void *a, const void *b)
 }
 
 int
-secret_servers_read(struct secret_servers *ret)
+secret_servers_read(struct secret_servers *ret, bool *ret_locked)
 {
 	struct reading r = {.to = ret, .vault = vault_state_now()};
 	struct json_message m;
@@ -428,6 +459,9 @@ secret_servers_read(struct secret_servers *ret)
 	if (server_names(on_name, &r) == -ENOMEM)
 		r.r = -ENOMEM;
 	buf_free(&grants);
+	if (r.r == 0 && r.vault == VAULT_OPEN)
+		read_vault(&r);
+	*ret_locked = r.vault == VAULT_LOCKED;
 	if (r.r == 0 && ret->n > 0)
 		qsort(ret->row, ret->n, sizeof(*ret->row), by_path);
 	return r.r;

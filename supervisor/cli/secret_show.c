@@ -90,6 +90,7 @@ struct listing {
 	struct out out;
 	size_t shown;
 	bool not_granted, unknown; /* one that was printed is */
+	bool locked;               /* the vault: its other paths are not known */
 };
 
 static const char *const granted_names[] = {[SECRET_NOT_GRANTED] = "not granted",
@@ -105,7 +106,7 @@ text_servers(struct listing *l, const char *path)
 		const struct secret_server *s = &l->servers.row[i];
 		size_t len = strlen(s->server) + strlen(granted_names[s->granted]) + 3;
 
-		if (strcmp(s->path, path) != 0)
+		if (s->server[0] == '\0' || strcmp(s->path, path) != 0)
 			continue;
 		if (at == 0)
 			printf("%*s", INDENT, "");
@@ -136,7 +137,7 @@ json_servers(struct listing *l, const char *path)
 	for (size_t i = 0; i < l->servers.n; i++) {
 		const struct secret_server *s = &l->servers.row[i];
 
-		if (strcmp(s->path, path) != 0)
+		if (s->server[0] == '\0' || strcmp(s->path, path) != 0)
 			continue;
 		out_object(o, NULL);
 		out_text(o, "name", s->server);
@@ -163,7 +164,7 @@ put_meta(struct listing *l, const struct meta *m)
 	out_end(&l->out);
 }
 
-/* A path that policies name and no manifest has, as after an import. */
+/* A path that policies name or the vault has, and no manifest, as after an import. */
 static void
 put_undeclared(struct listing *l, const char *path)
 {
@@ -224,6 +225,9 @@ put_notes(const struct listing *l, bool project)
 	if (l->unknown)
 		fprintf(stderr, "kennel secret: the vault is locked: `kennel secret "
 				"unlock` shows which servers are granted a secret\n");
+	else if (l->locked && l->o->filter.all)
+		fprintf(stderr, "kennel secret: the vault is locked: `kennel secret "
+				"unlock` shows the other paths in it\n");
 }
 
 int
@@ -232,7 +236,7 @@ secret_list_put(const struct metas *metas, const struct secret_options *o)
 	struct listing l = {.metas = metas, .o = o, .today = meta_today()};
 	bool project = metas_project(o->project) != NULL;
 
-	if (secret_servers_read(&l.servers) < 0) {
+	if (secret_servers_read(&l.servers, &l.locked) < 0) {
 		secret_servers_free(&l.servers);
 		fprintf(stderr, "kennel secret: out of memory\n");
 		return EXIT_FAILED;
