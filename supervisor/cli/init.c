@@ -37,6 +37,8 @@ struct plan {
 	bool start;   /* the server, to list its tools */
 	struct tools_found tools;
 	const char *file; /* -o */
+	char **command;   /* as it was given */
+	int command_n;
 };
 
 /* ---- output ---------------------------------------------------------------- */
@@ -150,13 +152,79 @@ tell_snippet(const struct plan *p)
 	printf("%s", kept > 0 ? "\n" : "");
 }
 
-/* Names each line that still has a directory which does not exist on this machine. */
-static void
-tell_placeholders(const struct plan *p, FILE *to)
+static const char *
+vault_first(void)
 {
+	switch (vault_state_now()) {
+	case VAULT_NONE:
+		return "    kennel secret init\n";
+	case VAULT_LOCKED:
+		return "    kennel secret unlock\n";
+	default:
+		return "";
+	}
+}
+
+/* What gives the secrets of --vault their values, and the server these. */
+static void
+tell_vault(const struct plan *p)
+{
+	const struct draft *d = &p->d;
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->variable_n; i++) {
+		if (d->variable[i].vault == NULL)
+			continue;
+		if (n++ == 0)
+			printf("\nIts secrets come from the vault; it starts once they "
+			       "are stored and granted:\n\n%s",
+			    vault_first());
+		printf("    kennel secret set %s\n", d->variable[i].vault);
+	}
+	if (n > 0)
+		printf("    kennel secret grant --server %s\n", d->name);
+}
+
+/* The command that drafts it again, with the server's own directory. */
+static void
+tell_work(const struct plan *p, const char *path, FILE *to)
+{
+	char own[PATH_MAX];
+
+	draft_work_own(p->d.name, own);
+	fprintf(to,
+	    "\nFor `work`, draft it again, with a directory that is created here, or "
+	    "another after --work:\n\n    ");
+	if (path != NULL) {
+		fputs("rm", to);
+		draft_shell_word(to, path);
+		fputs(" && ", to);
+	}
+	fprintf(to, "kennel init %s --work", p->d.name);
+	draft_shell_word(to, own);
+	draft_options(&p->d, to);
+	if (!p->start)
+		fputs(" --no-start", to);
+	if (p->file != NULL) {
+		fputs(" -o", to);
+		draft_shell_word(to, p->file);
+	}
+	fputs(" --", to);
+	for (int i = 0; i < p->command_n; i++)
+		draft_shell_word(to, p->command[i]);
+	fputs("\n", to);
+}
+
+/* Names each line that still has a directory which does not exist on this machine. path: of
+ * the draft, or NULL. */
+static void
+tell_placeholders(const struct plan *p, const char *path, FILE *to)
+{
+	static const char work[] = "let work =";
 	char *text = NULL;
 	const char *at, *line;
 	size_t len = 0, n = 0;
+	bool wants_work = false;
 	FILE *out = open_memstream(&text, &len);
 	int r = out == NULL ? -ENOMEM : write_draft(p, out);
 
@@ -167,9 +235,10 @@ tell_placeholders(const struct plan *p, FILE *to)
 		if (n++ == 0)
 			fprintf(to, "\nReplace first what does not exist here:\n\n");
 		fprintf(to, "    %.*s\n", (int)len, line);
+		wants_work |= strncmp(line, work, sizeof(work) - 1) == 0;
 	}
-	if (n > 0)
-		fprintf(to, "\nFor `work`, `kennel init --work DIR` does it.\n");
+	if (wants_work)
+		tell_work(p, path, to);
 	free(text);
 }
 
@@ -181,7 +250,7 @@ finish(struct plan *p)
 
 	if (p->file != NULL && strcmp(p->file, "-") == 0) {
 		r = write_draft(p, stdout);
-		tell_placeholders(p, stderr);
+		tell_placeholders(p, NULL, stderr);
 		return r < 0 || fflush(stdout) != 0 ? EXIT_FAILED : 0;
 	}
 	r = draft_place(p->file, p->d.name, path);
@@ -204,7 +273,8 @@ finish(struct plan *p)
 	       "    kennel policy show %s\n",
 	    path, path, path);
 	tell_snippet(p);
-	tell_placeholders(p, stdout);
+	tell_vault(p);
+	tell_placeholders(p, path, stdout);
 	return 0;
 }
 
@@ -285,7 +355,9 @@ init_main(int argc, char **argv)
 		log_error("%s", paths_why());
 		return EXIT_CONFIG;
 	}
-	status = draft_take(&p.d, argc - i - 1, argv + i + 1);
+	p.command = argv + i + 1;
+	p.command_n = argc - i - 1;
+	status = draft_take(&p.d, p.command_n, p.command);
 	if (status != 0)
 		return status;
 	p.preset = preset_for(&p.d);

@@ -137,13 +137,29 @@ draft_work_ask(struct draft *d, const char *own)
 	}
 }
 
+/* The server's own directory is created where it does not exist yet. */
+static int
+take_work(struct draft *d, const char *path)
+{
+	char own[PATH_MAX];
+	int r = draft_work(d, path);
+
+	if (r != -ENOENT || d->name == NULL || paths_data_dir() == NULL)
+		return r;
+	draft_work_own(d->name, own);
+	if (strcmp(path, own) != 0)
+		return r;
+	r = draft_work_make(own);
+	return r == 0 ? draft_work(d, own) : r;
+}
+
 int
 draft_option(struct draft *d, char **argv)
 {
 	int r;
 
 	if (strcmp(argv[0], "--work") == 0) {
-		r = draft_work(d, argv[1]);
+		r = take_work(d, argv[1]);
 		if (r < 0)
 			draft_work_refused(argv[1], r);
 		return r < 0 ? -EXIT_INPUT : 2;

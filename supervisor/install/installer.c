@@ -259,6 +259,24 @@ tell_refusal(const struct installer *in, const char *line, const char *output)
 			     "registry for npm");
 }
 
+/* Has npm refused the registry's certificate? */
+static bool
+is_untrusted(const char *output)
+{
+	static const char *const code[] = {"UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+	    "UNABLE_TO_GET_ISSUER_CERT", "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+	    "SELF_SIGNED_CERT_IN_CHAIN", "DEPTH_ZERO_SELF_SIGNED_CERT"};
+	const char *at = strstr(output, "npm error code ");
+
+	for (size_t i = 0; at != NULL && i < ARRAY_LEN(code); i++) {
+		size_t n = strlen(code[i]);
+
+		if (strncmp(at + 15, code[i], n) == 0 && at[15 + n] == '\n')
+			return true;
+	}
+	return false;
+}
+
 /* What the registry answers if it does not have what it was asked for. */
 static const char *
 answered(const char *output)
@@ -295,6 +313,12 @@ tell_failure(const struct installer *in, int status, const char *output)
 	if (why != NULL)
 		log_error("unable to install %s from %s: %s; nothing was kept",
 		    in->package, target, why);
+	else if (is_untrusted(text))
+		log_error("unable to install %s: npm does not know the authority that "
+			  "signed the certificate of %s: `npm config set cafile FILE` "
+			  "names the file of its certificate (NODE_EXTRA_CA_CERTS is not "
+			  "read in the cell); nothing was kept",
+		    in->package, target);
 	else
 		log_error("unable to install %s (npm exited with %d): its cell reaches "
 			  "%s only; nothing was kept",

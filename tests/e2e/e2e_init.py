@@ -142,6 +142,9 @@ def vault():
     status, out, err = init(*words, env=env, n=6)
     equal(status, 0, out + err)
     within("from the preset for @modelcontextprotocol/server-github", out)
+    within("it starts once they are stored and granted:\n\n    kennel secret init\n    kennel secret set team/github/token\n"
+           "    kennel secret set team/other/key\n    kennel secret grant --server gh\n", out)
+    absent("stored and granted", init("none", "--env", "A=b", "--no-start", "--", "/bin/cat", n=6)[1], "no secret of the vault")
     text = reads(HOME + "6/policies/gh.kennel").decode()
     within("\tsecret GITHUB_PERSONAL_ACCESS_TOKEN from vault team/github/token\n", text)
     within("\tsecret OTHER from vault team/other/key\n", text)
@@ -358,7 +361,21 @@ def work():
     status, out, err = init("w", "-o", "-", "--", link, env=env, n=6)
     within("let work = /srv/memory\n", out)
     within("Replace first what does not exist here:\n\n    let work = /srv/memory\n", err)
-    within("--work", err)
+    own = HOME + "6/work/w"
+    again = "kennel init w --work %s -o - -- %s\n" % (own, link)
+    within("For `work`, draft it again, with a directory that is created here, or another after --work:\n\n    " + again, err)
+    # the command as it is printed, in a shell
+    status, out, err = init("w", "--env", "LOG_LEVEL=a b", "-o", TMP + "/init-again0.kennel", "--no-start", "--", link, env=env, n=6)
+    equal(status, 0, err)
+    command = out.split("another after --work:\n\n")[1].strip()
+    within("--env 'LOG_LEVEL=a b' --no-start -o ", command)
+    check(not os.path.exists(own), "made before it was asked for")
+    r = run(["/bin/sh", "-c", command], env={**environment({"KENNEL_HOME": HOME + "6"}), **env,
+                                             "PATH": os.path.dirname(KENNEL) + ":" + env["PATH"]})
+    equal(r.returncode, 0, command + r.stderr.decode())
+    within("let work = %s\n" % os.path.realpath(own), reads(TMP + "/init-again0.kennel").decode())
+    equal(os.stat(own).st_mode & 0o777, 0o700, "its mode")
+    os.rmdir(own)
     for words in (["--work", there], ["--env", "MEMORY_FILE_PATH=%s/m.json" % there]):
         status, out, err = init("w", "-o", "-", *words, "--", link, env=env, n=6)
         equal(status, 0, err)

@@ -147,6 +147,12 @@ def hostile():
     within("npm: ", err)
     within("unable to install not-there@1.0.0 from %s: the registry does not have it, or a package that it needs: check the name; nothing was kept"
            % registry.url[7:-1], err)
+    absent("cafile", err, "no certificate was refused")
+    for code in "SELF_SIGNED_CERT_IN_CHAIN", "UNABLE_TO_VERIFY_LEAF_SIGNATURE":
+        code, out, err = h.install("none", "--", "npx", "untrusted-%s@1.0.0" % code)
+        equal(code, 65, out + err)
+        within("unable to install untrusted-", err)
+        within("`npm config set cafile FILE` names the file of its certificate", err)
     equal(h.staging(), [])
     check(not os.path.exists(h.kennel + "/policies/none.kennel"))
     registry.close()

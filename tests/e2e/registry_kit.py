@@ -8,6 +8,7 @@ import io
 import json
 import os
 import shutil
+import ssl
 import sys
 import tarfile
 import threading
@@ -67,7 +68,8 @@ class Package:
 class Registry:
     """Answers what npm asks; `asked` has the paths."""
 
-    def __init__(self, *packages):
+    def __init__(self, *packages, tls=None):
+        """tls: key and certificate for `localhost`."""
         self.packages, self.asked, self.keys = list(packages), [], None
         kit = self
 
@@ -90,6 +92,11 @@ class Registry:
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = "http://127.0.0.1:%d/" % self.server.server_address[1]
+        if tls is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(tls[1], tls[0])
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+            self.url = "https://localhost:%d/" % self.server.server_address[1]
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def answer(self, path):
@@ -142,6 +149,8 @@ def get(path):
             if left == 0:
                 sys.exit("npm error code %s" % type(e).__name__)
     head, _, body = data.partition(b"\r\n\r\n")
+    if path.startswith("/untrusted"):
+        sys.exit("npm error code %s\nnpm error request failed" % path.partition("-")[2])
     if b" 200 " not in head:
         sys.exit("npm error code E404\nnpm error 404 " + path)
     return body

@@ -6,6 +6,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE + "/../lib")
 sys.path.insert(0, HERE + "/../e2e")
 from kit import *  # noqa: E402,F403
+from certificates import certificate  # noqa: E402
 from registry_kit import Home, Package, Registry, files, real_npm  # noqa: E402
 
 
@@ -52,6 +53,26 @@ def npm():
         for p in files(evil):
             if os.path.islink(p):
                 check(os.path.realpath(p).startswith(evil + "/"), p)
+    registry.close()
+
+
+@test("npm itself: a registry whose certificate is of an authority of its own, without and with npm's cafile", seconds=300)
+def authority():
+    path = real_npm()
+    ca = certificate("install-ca")
+    registry = Registry(Package("good", "1.0.0", {"index.js": "#!/usr/bin/env node\n"}, bin_="index.js"),
+                        tls=certificate("install-leaf", signer=ca))
+    h = Home("npm-ca", registry, path)
+    words = "good", "--no-start", "--", "npx", "-y", "good@1.0.0"
+    code, out, err = h.install(*words)
+    equal(code, 65, out + err)
+    within("unable to install good@1.0.0: npm does not know the authority that signed the certificate of localhost:", err)
+    within("`npm config set cafile FILE`", err)
+    with open(h.dir + "/.npmrc", "w") as f:
+        f.write("cafile=%s\n" % ca[1])
+    code, out, err = h.install(*words)
+    equal(code, 0, out + err)
+    within("/good/index.js", h.policy("good"))
     registry.close()
 
 
