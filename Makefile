@@ -730,6 +730,7 @@ KENNEL = \
 	supervisor/serve/tools/settings.o \
 	supervisor/serve/tools/tool_name.o \
 	supervisor/servers/known_policies.o \
+	supervisor/servers/server_add.o \
 	supervisor/servers/server_change.o \
 	supervisor/servers/server_check.o \
 	supervisor/servers/server_dump.o \

@@ -6,7 +6,8 @@
  *	server_view.c		these, mcp-servers.json and the registry as one list
  *	server_state.c		why a server of the list cannot start
  *	server_list.c		kennel list; kennel server list, show
- *	server_change.c		kennel server add, enable, disable, remove, trust
+ *	server_add.c		kennel server add
+ *	server_change.c		kennel server enable, disable, remove, trust
  *	server_dump.c		kennel server export, import
  *	server_check.c		kennel server check
  *	server_log.c		the audit log's records of these changes
