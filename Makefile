@@ -908,6 +908,7 @@ CONSOLE = \
 	supervisor/console/pages.o \
 	supervisor/console/request_check.o \
 	supervisor/console/routes.o \
+	supervisor/console/session_sockets.o \
 	supervisor/console/views.o \
 	supervisor/json/json_access.o \
 	supervisor/json/json_canonical.o \
@@ -1017,10 +1018,10 @@ LESS_fido	 = -socketpair -memfd_create -landlock_create_ruleset -landlock_add_ru
 LESS_secret	 = -socketpair -memfd_create -landlock_create_ruleset -landlock_add_rule \
 	   -landlock_restrict_self -seccomp -setrlimit -chdir -clone -close_range -dup2 -dup3 \
 	   -execve -fork -pipe2 -setsid -vfork -wait4
-# It has its sockets, and what it starts is started by its launcher.
+# It has its sockets; its launcher starts its commands, and connects to its sessions.
 LESS_console	 = -socketpair -memfd_create -landlock_create_ruleset -landlock_add_rule \
 	   -landlock_restrict_self -seccomp -prctl -setrlimit -prlimit64 -fstatfs -getcwd -lstat \
-	   -openat2 -readlink -readlinkat -unlink -unlinkat
+	   -connect -openat -openat2 -readlink -readlinkat -socket -unlink -unlinkat
 # It starts nothing, and has its socket: the rest is for other programs of its files.
 LESS_ship	 = -socketpair -execve -clone -clone3 -fork -vfork -wait4 -pipe2 -dup2 -dup3 -mkdir -mkdirat
 # It has its sockets handed over, and opens nothing.
@@ -1147,10 +1148,13 @@ UNIT_learn = \
 	tests/fuzz/fuzz_learn.o
 UNIT_backoff	= $(BASE_SMALL) supervisor/base/backoff.o
 UNIT_console = \
-	$(BASE_SMALL) \
-	shim/base/hex.o \
+	$(PATHS) $(BASE) \
+	shim/host/install_path.o \
+	supervisor/base/paths.o \
+	supervisor/base/person_socket.o \
 	supervisor/console/logins.o \
-	supervisor/console/request_check.o
+	supervisor/console/request_check.o \
+	supervisor/console/session_sockets.o
 UNIT_item_index	= supervisor/serve/item_index.o
 UNIT_install = \
 	$(MERKLE) $(BASE) \

@@ -74,6 +74,9 @@ int approval_find(const struct approval_id *, struct approval_found *ret);
  * kind; -ENOKEY: its factor was not given. */
 int session_answer(
     const struct approval_id *, const struct approval_found *, const struct decision *);
+/* The same on a connection to its session, which the caller closes. */
+int session_answer_at(int fd, const struct approval_id *, const struct approval_found *,
+    const struct decision *);
 /* Asks again about a path that was refused there. 0; -ENOENT: it was not; -errno. */
 int session_reopen(long pid, const char *path);
 
@@ -109,7 +112,17 @@ struct open_approval {
 /* Called for an approval that is new (how: 0), or that has just ended. */
 typedef void open_list_fn(void *arg, const struct approval *, enum question_answer how);
 
+/* How a process reaches the sessions that cannot connect to them itself. */
+struct session_access {
+	/* The pids of sessions, at most max; returns how many. */
+	size_t (*list)(void *arg, long *pid, size_t max);
+	/* A connection to the session of this process: a descriptor or -errno. */
+	int (*connect)(void *arg, long pid);
+	void *arg;
+};
+
 struct open_list {
+	const struct session_access *access; /* NULL: the caller connects itself */
 	struct {
 		long pid;
 		int fd; /* -1: free */

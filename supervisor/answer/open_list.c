@@ -54,11 +54,25 @@ free_place(struct open_list *l)
 	return k;
 }
 
+static size_t
+list_sessions(const struct open_list *l, long pid[SESSIONS_MAX])
+{
+	return l->access != NULL ? l->access->list(l->access->arg, pid, SESSIONS_MAX)
+				 : person_sockets(APPROVE_SOCKET, pid, SESSIONS_MAX);
+}
+
+static int
+connect_to(const struct open_list *l, long pid)
+{
+	return l->access != NULL ? l->access->connect(l->access->arg, pid)
+				 : person_connect(APPROVE_SOCKET, pid);
+}
+
 void
 open_list_look(struct open_list *l)
 {
 	long pid[SESSIONS_MAX];
-	size_t n = person_sockets(APPROVE_SOCKET, pid, SESSIONS_MAX), k;
+	size_t n = list_sessions(l, pid), k;
 	int fd;
 
 	for (size_t i = 0; i < n; i++) {
@@ -67,7 +81,7 @@ open_list_look(struct open_list *l)
 		k = free_place(l);
 		if (k == SESSIONS_MAX)
 			return;
-		fd = person_connect(APPROVE_SOCKET, pid[i]);
+		fd = connect_to(l, pid[i]);
 		if (fd >= 0 && session_subscribe(fd, true) < 0)
 			fd_close(&fd);
 		if (fd < 0)

@@ -168,21 +168,29 @@ approval_find(const struct approval_id *id, struct approval_found *ret)
 
 /* The answer must refer to what was shown, so it contains the session's own digest. */
 int
-session_answer(const struct approval_id *id, const struct approval_found *found,
-    const struct decision *d)
+session_answer_at(int fd, const struct approval_id *id,
+    const struct approval_found *found, const struct decision *d)
 {
 	uint8_t memory[APPROVE_PACKET_MAX];
 	struct decision what = *d;
-	int fd = person_connect(APPROVE_SOCKET, id->pid), r;
+	int r;
 
-	if (fd < 0)
-		return fd;
 	if (found->kind >= QUESTION_PROVISION && d->answer == ANSWER_DENY)
 		what.answer = ANSWER_CANCELLED;
 	r = send_answer(
 	    fd, id->number, &what, (struct span){found->digest, sizeof(found->digest)});
-	if (r == 0)
-		r = receive_taken(fd, memory);
+	return r < 0 ? r : receive_taken(fd, memory);
+}
+
+int
+session_answer(const struct approval_id *id, const struct approval_found *found,
+    const struct decision *d)
+{
+	int fd = person_connect(APPROVE_SOCKET, id->pid), r;
+
+	if (fd < 0)
+		return fd;
+	r = session_answer_at(fd, id, found, d);
 	fd_close(&fd);
 	return r;
 }

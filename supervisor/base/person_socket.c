@@ -232,6 +232,18 @@ person_socket_free(struct person_socket *d)
 
 /* ---- the other end ------------------------------------------------------------ */
 
+/* Does this user, or root, listen at the other end? 0 or -errno. */
+static int
+check_owner(int fd)
+{
+	struct ucred who;
+	socklen_t len = sizeof(who);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0)
+		return -errno;
+	return who.uid == geteuid() || who.uid == 0 ? 0 : -EACCES;
+}
+
 int
 person_connect(const char *prefix, long pid)
 {
@@ -245,12 +257,12 @@ person_connect(const char *prefix, long pid)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0) {
-		r = -errno;
+	r = connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0 ? -errno : 0;
+	if (r == 0)
+		r = check_owner(fd);
+	if (r < 0)
 		fd_close(&fd);
-		return r;
-	}
-	return fd;
+	return r < 0 ? r : fd;
 }
 
 int

@@ -55,7 +55,7 @@ struct person_client *person_next(struct person_socket *, struct person_client *
 /* ---- the other end ----------------------------------------------------------- */
 
 /* Connects to the socket of process pid, without waiting: a descriptor or -errno;
- * -ENOENT also if there is no run directory. */
+ * -ENOENT also if there is no run directory; -EACCES: another user listens there. */
 int person_connect(const char *prefix, long pid);
 /* Receives a packet into memory within 5 s: 0 or -errno. */
 int person_receive(int fd, void *memory, size_t cap, struct wire_in *ret);

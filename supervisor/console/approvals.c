@@ -14,9 +14,11 @@
 #include <string.h>
 
 #include "shim/base/array.h"
+#include "shim/base/fd.h"
 #include "shim/base/hex.h"
 #include "supervisor/answer/answer.h"
 #include "supervisor/console/private.h"
+#include "supervisor/console/session_sockets.h"
 #include "supervisor/json/json.h"
 
 #define ROUNDS_MAX (2 * QUESTIONS_MAX) /* packets of a session for one reply */
@@ -41,11 +43,22 @@ pending(void)
 	return &pending_list;
 }
 
+void
+approvals_open(int launcher)
+{
+	static struct session_sockets sockets; /* for the life of the process */
+	static struct session_access access = {
+	    session_sockets_list, session_sockets_connect, &sockets};
+
+	sockets.launcher = launcher;
+	pending()->access = &access;
+}
+
 /* Receives what sessions have sent. */
 static void
 receive_all(struct open_list *l, int first_ms)
 {
-	/* syscalls: socket connect openat getdents64 newfstatat fcntl recvmsg sendmsg poll */
+	/* syscalls: recvmsg sendmsg poll */
 	struct pollfd wait[SESSIONS_MAX];
 	size_t before = l->session_n, n;
 	int wait_ms;
@@ -243,6 +256,20 @@ report(struct http_reply *reply, int r)
 	    reply, HTTP_UNAVAILABLE, "its session did not reply; try again in a second");
 }
 
+static int
+answer_session(const struct approval_id *id, const struct approval_found *found,
+    const struct decision *d)
+{
+	const struct session_access *access = pending()->access;
+	int fd = access->connect(access->arg, id->pid), r;
+
+	if (fd < 0)
+		return fd;
+	r = session_answer_at(fd, id, found, d);
+	fd_close(&fd);
+	return r;
+}
+
 void
 approvals_answer(const char *id, const struct http_request *q, struct http_reply *reply)
 {
@@ -273,7 +300,7 @@ approvals_answer(const char *id, const struct http_request *q, struct http_reply
 	    (struct approval_found){.kind = a->kind, .cut = a->cut, .factor = a->factor};
 	memcpy(found.digest, a->digest.data, sizeof(found.digest));
 	named = approval_id_of(a);
-	r = session_answer(&named, &found, &w.decision);
+	r = answer_session(&named, &found, &w.decision);
 	if (r < 0)
 		report(reply, r);
 	else

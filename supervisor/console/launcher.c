@@ -24,6 +24,7 @@
 #include "supervisor/base/exit_status.h"
 #include "supervisor/console/browser.h"
 #include "supervisor/console/commands.h"
+#include "supervisor/console/session_sockets.h"
 
 #define WORDS_MAX 8
 #define COMMAND_S 30
@@ -243,6 +244,17 @@ on_server(struct loop *loop, int fd, short revents, void *arg)
 		loop_stop(loop);
 }
 
+static void
+on_sessions(struct loop *loop, int fd, short revents, void *arg)
+{
+	int r = session_sockets_answer(fd);
+
+	if (r == -EBADMSG)
+		log_error("kennel-console sent an invalid message; ending it");
+	if (r < 0)
+		loop_stop(loop);
+}
+
 /* ---- signals ------------------------------------------------------------------------ */
 
 static void
@@ -319,6 +331,8 @@ open_all(struct launcher *l)
 	r = loop_add(&l->loop, l->signals, POLLIN, on_signal, l);
 	if (r >= 0)
 		r = loop_add(&l->loop, l->o->socket, POLLIN, on_server, l);
+	if (r >= 0)
+		r = loop_add(&l->loop, l->o->sessions, POLLIN, on_sessions, l);
 	if (r < 0)
 		die("unable to wait for events: %s", strerror(-r));
 }

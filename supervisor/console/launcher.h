@@ -17,7 +17,8 @@ void launcher_release(void);
 
 struct launcher_order {
 	pid_t server;
-	int socket; /* to the server */
+	int socket;   /* to the server, for commands */
+	int sessions; /* the same, for session_sockets.h */
 	/* Called once, when the server listens, and when its first link is late or at the
 	 * end. */
 	void (*ready)(void *arg), (*late)(void *arg);

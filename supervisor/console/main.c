@@ -7,9 +7,9 @@
  *
  * Process: kennel-console, twice. Holds: the logins; no value of a secret. Trusts: a
  * browser that opened a link, for what the API offers. Must never: be linked with leash/,
- * connect to another machine, open a file after it is confined but its sessions'
- * directory. The launcher must never read a byte of a browser, but the name of a server
- * to be enabled or disabled.
+ * open a socket or a file after it is confined. The launcher must never read a byte of a
+ * browser, but the name of a server to be enabled or disabled, nor one of a session, to
+ * which it connects.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,6 +28,7 @@
 #include "supervisor/base/paths.h"
 #include "supervisor/base/person_socket.h"
 #include "supervisor/base/terminal.h"
+#include "supervisor/console/approvals.h"
 #include "supervisor/console/browser.h"
 #include "supervisor/console/launcher.h"
 #include "supervisor/console/private.h"
@@ -37,17 +38,12 @@
 static void
 confine(void)
 {
-	struct confine_path may = {.may = CONFINE_READ};
-	int r;
+	int r = confine_no_dumps();
 
-	/* sessions that begin later have sockets there */
-	may.fd = open(paths_run_dir(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-	r = may.fd < 0 ? -errno : confine_no_dumps();
 	if (r == 0)
-		r = confine_paths(&may, 1);
+		r = confine_paths(NULL, 0);
 	if (r == 0)
 		r = confine_syscalls(console_syscalls, ARRAY_LEN(console_syscalls));
-	fd_close(&may.fd);
 	if (r < 0)
 		die("unable to confine kennel-console: %s", strerror(-r));
 }
@@ -64,7 +60,7 @@ leave_terminal(void)
 }
 
 static void
-serve(struct console *c, const int fd[HTTP_SOCKETS_MAX], int launcher)
+serve(struct console *c, const int fd[HTTP_SOCKETS_MAX], int launcher, int sessions)
 {
 	const struct http_order order = {
 	    .loop = &c->loop, .cookie = c->cookie, .fn = console_answer, .arg = c};
@@ -81,6 +77,7 @@ serve(struct console *c, const int fd[HTTP_SOCKETS_MAX], int launcher)
 		r = command_runs_open(&c->commands, &c->loop, launcher);
 	if (r < 0)
 		die("unable to serve HTTP: %s", strerror(-r));
+	approvals_open(sessions);
 	confine();
 	if (command_runs_ready(&c->commands) < 0)
 		return;         /* the launcher has ended */
@@ -129,33 +126,49 @@ on_link_late(void *arg)
 	browser_page_remove(&l->page);
 }
 
-/* The server's process; its socket, which is non-blocking at its end. */
-static pid_t
-fork_server(struct console *c, int fd[HTTP_SOCKETS_MAX], int *ret_socket)
+/* Non-blocking at both ends. */
+static void
+make_pair(int ret[2])
 {
-	int pair[2], r = fd_pair(pair);
-	pid_t child;
+	int r = fd_pair(ret);
 
 	if (r == 0)
-		r = fd_nonblock(pair[1], true);
+		r = fd_nonblock(ret[0], true);
+	if (r == 0)
+		r = fd_nonblock(ret[1], true);
 	if (r < 0)
 		die("unable to create a socket pair: %s", strerror(-r));
+}
+
+/* The server's process; the sockets that lead to it. */
+static pid_t
+fork_server(
+    struct console *c, int fd[HTTP_SOCKETS_MAX], int *ret_socket, int *ret_sessions)
+{
+	int pair[2], sessions[2];
+	pid_t child;
+
+	make_pair(pair);
+	make_pair(sessions);
 	launcher_prepare();
 	child = fork();
 	if (child < 0)
 		die("unable to start a process: %s", strerror(errno));
 	if (child == 0) {
 		fd_close(&pair[0]);
+		fd_close(&sessions[0]);
 		launcher_release();
 		(void)signal(SIGPIPE, SIG_IGN); /* cannot fail: valid signal */
 		(void)signal(SIGINT, SIG_IGN);  /* ^C is for the launcher */
-		serve(c, fd, pair[1]);
+		serve(c, fd, pair[1], sessions[1]);
 		_exit(0);
 	}
 	fd_close(&pair[1]);
+	fd_close(&sessions[1]);
 	fd_close(&fd[0]);
 	fd_close(&fd[1]);
 	*ret_socket = pair[0];
+	*ret_sessions = sessions[0];
 	return child;
 }
 
@@ -167,10 +180,11 @@ launch(struct console *c, int fd[HTTP_SOCKETS_MAX], const char *link, bool open_
 	    .ready = on_server_ready, .late = on_link_late, .arg = &l};
 	int status;
 
-	order.server = fork_server(c, fd, &order.socket);
+	order.server = fork_server(c, fd, &order.socket, &order.sessions);
 	status = launcher_run(&order);
 	person_socket_remove(CONSOLE_SOCKET, order.server);
 	fd_close(&order.socket);
+	fd_close(&order.sessions);
 	return status;
 }
 

@@ -6,6 +6,7 @@
  *	command_runs.c	the server's side of these commands
  *	events.c	the stream of events
  *	approvals.c	pending approvals and their answers
+ *	session_sockets.c  connections to the sessions, which the launcher makes
  *	views.c		what they print, as replies of the API
  *	verb_console.c	kennel console: the only file here that is linked with kennel
  *	listen.c	the sockets of the loopback addresses

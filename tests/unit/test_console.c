@@ -1,5 +1,6 @@
 /*
- * Links and logins of the console, and which requests are its own.
+ * Links and logins of the console, which requests are its own, and which sockets its
+ * confined server can reach.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,11 +9,29 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "console_syscalls.h"
 #include "shim/base/array.h"
+#include "shim/base/confine.h"
+#include "shim/base/fd.h"
+#include "shim/base/wire.h"
+#include "supervisor/base/paths.h"
 #include "supervisor/console/logins.h"
 #include "supervisor/console/request_check.h"
+#include "supervisor/console/session_sockets.h"
+#include "tests/unit/child.h"
 
 #define START (1000 * NS_PER_S)
 #define HERE  "localhost:4000"
@@ -164,6 +183,201 @@ requests_of_other_pages_are_refused(void **state)
 	assert_int_equal(request_check(&q[3], HERE, &why), 0);
 }
 
+/* ---- the sockets of the run directory ------------------------------------------------ */
+
+#define SESSION 4711 /* its socket is ask-4711 */
+
+static struct {
+	char home[64], run[96];
+	int session, keeper; /* listening */
+	int pair[2];         /* the launcher, the server */
+} at;
+
+static int
+listen_at(const char *name)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	(void)snprintf(to.sun_path, sizeof(to.sun_path), "%s/%s", at.run, name);
+	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	assert_int_equal(listen(fd, 8), 0);
+	return fd;
+}
+
+static int
+run_dir_made(void **state)
+{
+	(void)snprintf(at.home, sizeof(at.home), "/tmp/test_console.XXXXXX");
+	if (mkdtemp(at.home) == NULL || setenv("KENNEL_HOME", at.home, 1) < 0)
+		return -1;
+	(void)snprintf(at.run, sizeof(at.run), "%s/run", at.home);
+	if (mkdir(at.run, 0700) < 0 || fd_pair(at.pair) < 0)
+		return -1;
+	at.session = listen_at("ask-4711");
+	at.keeper = listen_at("keeper.sock");
+	(void)close(listen_at("ask-4712")); /* of a session that was killed */
+	(void)close(listen_at("ask-47x"));
+	(void)close(listen_at("ask-"));
+	return paths_run_dir() != NULL && strcmp(paths_run_dir(), at.run) == 0 ? 0 : -1;
+}
+
+static int
+run_dir_removed(void **state)
+{
+	static const char *const names[] = {
+	    "ask-4711", "keeper.sock", "ask-4712", "ask-47x", "ask-"};
+	char path[128];
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", at.run, names[i]);
+		(void)unlink(path); /* the next removal reports it */
+	}
+	(void)close(at.session);
+	(void)close(at.keeper);
+	(void)close(at.pair[0]);
+	(void)close(at.pair[1]);
+	return rmdir(at.run) < 0 || rmdir(at.home) < 0;
+}
+
+/* What the launcher does, while its server (a child) runs. */
+static int
+status_of(int (*server)(void))
+{
+	struct pollfd wait = {at.pair[0], POLLIN, 0};
+	pid_t pid = test_fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		syscall(SYS_exit_group, server());
+	while (waitpid(pid, &status, WNOHANG) == 0)
+		if (poll(&wait, 1, 20) > 0)
+			(void)session_sockets_answer(at.pair[0]);
+	return status;
+}
+
+static int
+confine_as_server(void)
+{
+	return confine_syscalls(console_syscalls, ARRAY_LEN(console_syscalls)) < 0 ? 9
+										   : 0;
+}
+
+static int
+connect_to_keeper(void)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+
+	(void)snprintf(to.sun_path, sizeof(to.sun_path), "%s/keeper.sock", at.run);
+	return fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0 ? 0 : 1;
+}
+
+static int
+confined_connects(void)
+{
+	return confine_as_server() + connect_to_keeper();
+}
+
+/* With a socket that it has, such as the one of its launcher. */
+static int
+confined_connects_its_own(void)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+
+	(void)snprintf(to.sun_path, sizeof(to.sun_path), "%s/keeper.sock", at.run);
+	if (confine_as_server() != 0)
+		return 9;
+	return connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0 ? 0 : 1;
+}
+
+static int
+confined_opens(void)
+{
+	return confine_as_server() != 0 || open("/dev/null", O_RDONLY | O_CLOEXEC) < 0;
+}
+
+static int
+confined_asks(void)
+{
+	struct session_sockets s = {.launcher = at.pair[1]};
+	uint8_t memory[16];
+	struct wire_out out;
+	long pid[8];
+	size_t n;
+	int fd;
+
+	if (confine_as_server() != 0)
+		return 9;
+	n = session_sockets_list(&s, pid, ARRAY_LEN(pid));
+	if (n != 2 || pid[0] + pid[1] != SESSION + SESSION + 1)
+		return 1;
+	if (session_sockets_connect(&s, SESSION + 1) != -ECONNREFUSED ||
+	    session_sockets_connect(&s, SESSION + 2) != -ENOENT ||
+	    session_sockets_connect(&s, 0) != -ENOENT)
+		return 2;
+	fd = session_sockets_connect(&s, SESSION);
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, SESSION);
+	return fd >= 0 && wire_send(fd, &out, NULL, 0) == 0 ? 0 : 3;
+}
+
+static bool
+was_killed(int status)
+{
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS;
+}
+
+static void
+a_confined_server_reaches_sessions_and_no_other_socket(void **state)
+{
+	uint32_t got = 0;
+	int fd;
+
+	assert_int_equal(status_of(connect_to_keeper), 0); /* the control */
+	assert_true(was_killed(status_of(confined_connects)));
+	assert_true(was_killed(status_of(confined_connects_its_own)));
+	assert_true(was_killed(status_of(confined_opens)));
+	assert_int_equal(status_of(confined_asks), 0);
+	fd = accept(at.session, NULL, NULL);
+	assert_true(fd >= 0);
+	assert_int_equal(read(fd, &got, sizeof(got)), sizeof(got));
+	assert_int_equal(got, SESSION);
+	(void)close(fd);
+}
+
+/* A server that is taken over sends what it likes. */
+static void
+the_launcher_answers_valid_requests_only(void **state)
+{
+	static const uint32_t packet[][4] = {{SESSIONS_LIST}, {SESSIONS_LIST, 1, 1},
+	    {SESSIONS_CONNECT, 1}, {SESSIONS_CONNECT, 1, SESSION, 0},
+	    {SESSIONS_LISTED, 1}, {6, 1}, {0, 1}};
+	static const size_t words[] = {1, 3, 2, 4, 2, 2, 2};
+
+	for (size_t i = 0; i < ARRAY_LEN(packet); i++) {
+		assert_true(
+		    write(at.pair[1], packet[i], words[i] * sizeof(packet[i][0])) > 0);
+		assert_int_equal(session_sockets_answer(at.pair[0]), -EBADMSG);
+	}
+}
+
+/* Answers that come late are not taken for those of the next request. */
+static void
+a_late_answer_is_passed_over(void **state)
+{
+	struct session_sockets s = {.launcher = at.pair[1], .number = 6};
+	static const uint32_t late[] = {SESSIONS_CONNECTED, 6, 0},
+			      next[] = {SESSIONS_CONNECTED, 7, EACCES};
+
+	assert_int_equal(write(at.pair[0], late, sizeof(late)), sizeof(late));
+	assert_int_equal(write(at.pair[0], next, sizeof(next)), sizeof(next));
+	assert_int_equal(session_sockets_connect(&s, SESSION), -EACCES);
+}
+
 int
 main(void)
 {
@@ -175,7 +389,10 @@ main(void)
 	    cmocka_unit_test(both_secrets_of_one_login_are_needed),
 	    cmocka_unit_test(places_are_few_and_the_oldest_is_replaced),
 	    cmocka_unit_test(requests_of_other_pages_are_refused),
+	    cmocka_unit_test(a_confined_server_reaches_sessions_and_no_other_socket),
+	    cmocka_unit_test(the_launcher_answers_valid_requests_only),
+	    cmocka_unit_test(a_late_answer_is_passed_over),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, run_dir_made, run_dir_removed);
 }
