@@ -636,6 +636,7 @@ KENNEL = \
 	supervisor/help/kennel_help.o \
 	supervisor/help/secret_help.o \
 	supervisor/launch/drop_start.o \
+	supervisor/launch/end_record.o \
 	supervisor/launch/failed_start.o \
 	supervisor/launch/find/held_packages.o \
 	supervisor/launch/launcher.o \

@@ -111,6 +111,9 @@ int open_report(struct opened *);
 int open_recorder(int *ret_fd, char why[LEASH_TEXT_MAX]);
 /* Answers LEASH_NEEDS_RECORDER. */
 int opened_recorder(struct opened *);
+
+/* ---- end_record.c ------------------------------------------------------- */
+
 /* The end of a session, for its record. */
 struct opened_end {
 	char why[CAUSE_MAX];
