@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "shim/base/array.h"
 
@@ -405,6 +406,8 @@ http_open(
 
 	if (h == NULL)
 		return -ENOMEM;
+	/* libmicrohttpd writes dates: the C library reads the time zone's file once */
+	tzset(); /* early: openat */
 	h->o = *order;
 	h->timer = -1;
 	for (size_t i = 0; r == 0 && i < HTTP_SOCKETS_MAX; i++)
