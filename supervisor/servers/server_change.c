@@ -16,6 +16,7 @@
 #include "supervisor/help/help.h"
 #include "supervisor/registry/row_check.h"
 #include "supervisor/servers/servers.h"
+#include "supervisor/status/status_client.h"
 
 /* ---- enable, disable, remove -------------------------------------------------------- */
 
@@ -26,6 +27,8 @@ struct changing {
 	const char *(*wrong)(const struct server_row *, char out[STATE_DETAIL_MAX]);
 	int (*change)(struct registry *, const struct server_row *);
 	const char *done; /* "enabled" */
+	/* prints what the change leaves as it is, or NULL */
+	void (*left)(const struct server_row *);
 };
 
 static int
@@ -57,6 +60,8 @@ change_row(const struct changing *c, struct server_view *view)
 		return server_log_end(EXIT_FAILED, strerror(-r));
 	}
 	printf("%s %s\n", c->done, c->name);
+	if (c->left != NULL)
+		c->left(row);
 	return server_log_end(0, NULL);
 }
 
@@ -127,10 +132,31 @@ do_remove(struct registry *g, const struct server_row *row)
 	return registry_remove(g, row->name, FROM_PERSON, &owner);
 }
 
+/* Callback. */
+static void
+print_running(void *arg, long pid, const struct hub_row *row)
+{
+	const struct server_row *changed = arg;
+
+	if (strcmp(row->name, changed->name) == 0 &&
+	    (row->live == LIVE_CONNECTING || row->live == LIVE_CONNECTED))
+		printf("it still runs in process %ld, until its agent ends it\n", pid);
+}
+
+static void
+left_running(const struct server_row *row)
+{
+	(void)status_of_servers(print_running, (void *)row); /* some may not answer */
+	if (row->source == FROM_POLICY)
+		printf("a new `kennel serve` leaves it out; `kennel run %s` still starts "
+		       "it while %s is there\n",
+		    row->name, row->file);
+}
+
 int
 server_enable_main(int argc, char **argv)
 {
-	struct changing c = {"enable", NULL, wrong_enable, do_enable, "enabled"};
+	struct changing c = {"enable", NULL, wrong_enable, do_enable, "enabled", NULL};
 
 	return change_one(&c, argc, argv);
 }
@@ -138,7 +164,8 @@ server_enable_main(int argc, char **argv)
 int
 server_disable_main(int argc, char **argv)
 {
-	struct changing c = {"disable", NULL, wrong_disable, do_disable, "disabled"};
+	struct changing c = {
+	    "disable", NULL, wrong_disable, do_disable, "disabled", left_running};
 
 	return change_one(&c, argc, argv);
 }
@@ -146,7 +173,8 @@ server_disable_main(int argc, char **argv)
 int
 server_remove_main(int argc, char **argv)
 {
-	struct changing c = {"remove", NULL, wrong_remove, do_remove, "removed"};
+	struct changing c = {
+	    "remove", NULL, wrong_remove, do_remove, "removed", left_running};
 
 	return change_one(&c, argc, argv);
 }

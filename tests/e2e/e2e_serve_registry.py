@@ -49,6 +49,37 @@ def register():
     within("is defined by its policy; nothing was changed", refused(invoke(name="one", command="/bin/sh")))
 
 
+@test("server disable names the sessions that still run the server, and what still starts it")
+def still_running():
+    folder = HOME + "/policies"
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    path = folder + "/live.kennel"
+    with open(path, "w") as f:
+        f.write(server("live"))
+    try:
+        def disable():
+            r = run([KENNEL, "server", "disable", "live"])
+            equal(r.returncode, 0, r.stderr)
+            return r.stdout.decode()
+        starts = "a new `kennel serve` leaves it out; `kennel run live` still starts it while %s is there\n" % path
+        equal(disable(), "disabled live\n" + starts, "the control: nothing runs")
+        equal(run([KENNEL, "server", "enable", "live"]).stdout, b"enabled live\n")
+        h = Mcp([KENNEL, "serve", "live"])
+        h.initialize()
+        equal(h.call("live__echo", text="x")["result"]["content"][0]["text"], "live: x")
+        alone = Mcp([KENNEL, "run", "live"])
+        alone.initialize()
+        said = disable()
+        for m in (h, alone):
+            within("it still runs in process %d, until its agent ends it\n" % m.p.pid, said)
+        equal(h.call("live__echo", text="y")["result"]["content"][0]["text"], "live: y", "as it says")
+        h.close()
+        alone.close()
+        equal(disable(), "disabled live\n" + starts)
+    finally:
+        os.unlink(path)
+
+
 @test("S2-26 S3-30 a server that a person disabled is not named, not found and not called; enabled again, it is")
 def disabled():
     name = "kept"
@@ -65,6 +96,8 @@ def disabled():
             check((name in greeting["result"]["instructions"].splitlines()[-1]) == enabled, greeting)
             said = h.call(name + "__echo", text="x")["result"]
             equal(said["content"][0]["text"], "kept: x" if enabled else "unknown tool: kept__echo")
+            if not enabled:
+                check(audited('"server": "kept"', '"name": ["echo"]', "the server is disabled"), "its record")
             r = h.request("resources/read", {"uri": "kennel://%s/r" % name})
             check(("kept has r" in json.dumps(r)) == enabled, r)
             found = h.call("tool_search", query="", server=name, limit=100)["result"]["structuredContent"]["tools"]
