@@ -194,13 +194,44 @@ forward(struct hub *h, struct incoming *in, const struct forward *f)
 /* ---- tools -------------------------------------------------------------------------- */
 
 void
-call_unknown(struct hub *h, const struct incoming *in, const char *name)
+call_withheld(struct hub *h, const struct incoming *in, const char *spelled,
+    struct server *s, const char *tool, const char *reason)
 {
 	char text[HUB_TEXT_MAX];
 
-	(void)snprintf(text, sizeof(text), "unknown tool: %.256s", name); /* fits */
+	(void)snprintf(text, sizeof(text), "unknown tool: %.256s", spelled); /* fits */
 	reply_refusal(h, in, text, "unknown", NULL);
-	records_refused(h, in, NULL, name, NULL, "unknown tool");
+	records_refused(h, in, s, tool, NULL, reason);
+}
+
+/* What the name has after that of its server. */
+static const char *
+tool_part(const struct hub *h, const struct server *s, const char *spelled)
+{
+	size_t n = h->order->single ? 0 : strlen(s->name);
+
+	if (n == 0 || strncmp(spelled, s->name, n) != 0 || spelled[n] == '\0')
+		return spelled;
+	if (spelled[n] == '.')
+		return spelled + n + 1;
+	return spelled + n + (strncmp(spelled + n, "__", 2) == 0 ? 2 : 0);
+}
+
+/* The name of no tool that the agent may call. s: its server, if it has one. */
+static void
+no_such_tool(struct hub *h, const struct incoming *in, const char *spelled,
+    struct server *s, const struct item *i)
+{
+	if (s == NULL)
+		call_withheld(h, in, spelled, NULL, spelled, "unknown tool");
+	else
+		call_withheld(h, in, spelled, s,
+		    i != NULL ? i->name : tool_part(h, s, spelled),
+		    !s->enabled             ? "the server is disabled"
+		    : server_lacks_grant(s) ? "no policy grants its command"
+		    : i == NULL             ? "the server does not list it"
+		    : i->gone               ? "the server lists it no more"
+					    : "its name is another tool's too");
 }
 
 /* A tool of a server, which the agent spelled so. */
@@ -246,7 +277,8 @@ is_refused(struct hub *h, const struct incoming *in, const struct named_tool *t,
 		  answer.pin != PIN_MISSING;
 	if (!exists && !by_line) {
 		if (t->spelled != NULL)
-			call_unknown(h, in, t->spelled);
+			call_withheld(
+			    h, in, t->spelled, t->server, t->name, gate_reason(&answer));
 		return t->spelled != NULL;
 	}
 	why = (struct rpc_why){
@@ -327,8 +359,8 @@ call_find_tool(struct hub *h, const struct incoming *in, const char *name)
 {
 	size_t len = strlen(name);
 	char text[HUB_TEXT_MAX];
+	struct server *s, *hidden = NULL;
 	struct buf twins;
-	struct server *s;
 	struct item *i;
 
 	if (!call_ready(h, in, false))
@@ -337,6 +369,7 @@ call_find_tool(struct hub *h, const struct incoming *in, const char *name)
 	i = offers_tool(h, name, len, &twins);
 	s = i == NULL ? offers_server_of(h, name, len) : i->server;
 	if (i != NULL ? is_hidden(i->server) : s != NULL && is_hidden(s)) {
+		hidden = s;
 		i = NULL;
 		s = NULL;
 	}
@@ -353,11 +386,9 @@ call_find_tool(struct hub *h, const struct incoming *in, const char *name)
 		if (server_need(s, text) == NULL)
 			not_ready(h, in, s, text);
 		else
-			call_unknown(h, in, name);
+			no_such_tool(h, in, name, s, NULL);
 	} else if (i == NULL || i->twin || i->gone || i->taken) { /* disabled: above */
-		if (s != NULL)
-			s->refused++; /* the hub's count is that of its records */
-		call_unknown(h, in, name);
+		no_such_tool(h, in, name, hidden != NULL ? hidden : s, i);
 		i = NULL;
 	}
 	buf_free(&twins);

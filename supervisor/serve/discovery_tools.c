@@ -435,7 +435,7 @@ tool_describe(struct hub *h, struct incoming *in, struct json arguments)
 	if (i != NULL && item_offered(i))
 		describe_item(h, in, i);
 	else if (i != NULL)
-		call_unknown(h, in, name);
+		call_withheld(h, in, name, i->server, i->name, "no line grants it");
 }
 
 /* ---- tool_invoke ------------------------------------------------------------------------ */
@@ -497,6 +497,6 @@ own_tool_call(struct hub *h, struct incoming *in, const char *name, struct json 
 			own_handlers[i].fn(h, in, arguments);
 			return true;
 		}
-	call_unknown(h, in, name);
+	call_withheld(h, in, name, NULL, name, "unknown tool");
 	return true;
 }

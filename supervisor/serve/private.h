@@ -399,8 +399,7 @@ uint64_t downstreams_next(const struct hub *);
 void downstreams_timer(struct hub *, uint64_t now);
 /* The answer to kennel's own request. */
 void downstream_own(struct downstream *, const struct json_message *);
-/* It did not answer a call in time. */
-void downstream_probe(struct downstream *);
+void downstream_probe(struct downstream *); /* it did not answer a call in time */
 void downstream_relist(struct downstream *);
 bool downstream_lives(struct hub *, uint32_t ticket);
 
@@ -448,8 +447,7 @@ void query_answered(struct hub *, struct route *, const struct json_message *,
 bool item_offered(const struct item *);
 /* Does tools/list contain it, beside kennel's own? */
 bool item_exposed(const struct hub *, const struct item *);
-/* Are tools of servers in tools/list? */
-bool lists_servers(const struct hub *);
+bool lists_servers(const struct hub *); /* are their tools in tools/list? */
 /* Once all policies are known: more tools than `budget` allows are an error. */
 void lists_check_budget(struct hub *);
 
@@ -470,7 +468,9 @@ bool call_ready(struct hub *, const struct incoming *, bool lists);
 bool call_named(struct hub *, const struct incoming *); /* the names alone */
 /* The tool of this spelling; NULL: answered, or the line waits. */
 struct item *call_find_tool(struct hub *, const struct incoming *, const char *name);
-void call_unknown(struct hub *, const struct incoming *, const char *name);
+/* Answers that the tool is unknown; the record has its server, or NULL, and the reason. */
+void call_withheld(struct hub *, const struct incoming *, const char *spelled,
+    struct server *, const char *tool, const char *reason);
 /* True: answered with an error, because what is asked for would outlive the process that
  * serves it. in_shared: a server that is only `oneshot` has another process for it. */
 bool call_outlives(struct hub *, const struct incoming *, const struct server *,

@@ -219,6 +219,12 @@ def refusals():
     for spelled in ("one.exit", "one__exit", "one.nothing", "one__nothing", "three.echo", "echo", "", "two.echo", "two__echo"):
         for r in (h.do(spelled), h.do("tool_invoke", {"name": spelled})):
             equal(refusal(r), "unknown tool: " + spelled)
+    # the log tells an auditor which server and tool it was, and what withheld it
+    rows = [("one", "exit", "no line grants it"), ("one", "nothing", "no line grants it"), ("two", "echo", "no line grants it"),
+            ("kennel serve", "three.echo", "unknown tool")]
+    for server_, tool_, reason in rows:
+        check(audited('"server": "%s"' % server_, '"name": ["%s"]' % tool_, '"reason": "%s"' % reason), (server_, tool_, reason))
+    check(not audited('"server": "two"', '"name": ["nothing"]', seconds=0.1), "a control: it was not called")
     text = refusal(h.do("one.hang"))
     within("it never answers", text)
     within("one.echo", text)
