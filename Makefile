@@ -888,6 +888,7 @@ SECRET = \
 CONSOLE = \
 	$(PATHS) $(BASE) \
 	shim/host/install_path.o \
+	shim/host/loopback.o \
 	supervisor/answer/approval_id.o \
 	supervisor/answer/open_list.o \
 	supervisor/answer/session.o \
@@ -903,7 +904,6 @@ CONSOLE = \
 	supervisor/console/http.o \
 	supervisor/console/launcher.o \
 	supervisor/console/link_socket.o \
-	supervisor/console/listen.o \
 	supervisor/console/logins.o \
 	supervisor/console/main.o \
 	supervisor/console/pages.o \

@@ -24,6 +24,7 @@
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
+#include "shim/host/loopback.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/base/person_socket.h"
@@ -32,6 +33,8 @@
 #include "supervisor/console/browser.h"
 #include "supervisor/console/launcher.h"
 #include "supervisor/console/private.h"
+
+_Static_assert((int)HTTP_SOCKETS_MAX == (int)LOOPBACK_SOCKETS, "sockets");
 
 /* ---- the server -------------------------------------------------------------------- */
 
@@ -199,7 +202,7 @@ start(bool open_it)
 
 	if (r < 0)
 		die("unable to create %s: %s", paths_run_dir(), strerror(-r));
-	r = console_listen(fd, &c.port);
+	r = loopback_listen(fd, &c.port);
 	if (r < 0)
 		die("unable to listen on a loopback address: %s", strerror(-r));
 	(void)snprintf(c.authority, sizeof(c.authority), "localhost:%u", c.port);

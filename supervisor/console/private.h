@@ -9,7 +9,6 @@
  *	session_sockets.c  connections to the sessions, which the launcher makes
  *	views.c		what they print, as replies of the API
  *	verb_console.c	kennel console: the only file here that is linked with kennel
- *	listen.c	the sockets of the loopback addresses
  *	link_socket.c	a second start asks the running console for a link
  *	logins.c	links, cookies and their ends
  *	http.c		HTTP
@@ -42,10 +41,6 @@ struct console {
 	char authority[CONSOLE_AUTHORITY_MAX]; /* localhost:PORT */
 	char cookie[CONSOLE_AUTHORITY_MAX];    /* its name: of this port alone */
 };
-
-/* listen.c: sockets of 127.0.0.1 and, if this machine has it, ::1, of one port that the
- * kernel chooses; -1: none. 0 or -errno. */
-int console_listen(int ret_fd[HTTP_SOCKETS_MAX], uint16_t *ret_port);
 
 /* link_socket.c (docs/PROTOCOL.console) */
 #define CONSOLE_SOCKET  "console-" /* in the run directory; the process id follows */

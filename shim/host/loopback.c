@@ -1,6 +1,5 @@
-/*
- * The console's sockets: loopback addresses only.
- */
+#include "shim/host/loopback.h"
+
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -9,7 +8,6 @@
 #include <unistd.h>
 
 #include "shim/base/fd.h"
-#include "supervisor/console/private.h"
 
 #define BACKLOG 128
 #define TRIES   64 /* ports that are taken on one address at least */
@@ -38,7 +36,7 @@ bound(const struct sockaddr *at, socklen_t len, int *ret_fd)
 }
 
 /*
- * Not the kernel's choice: by taking all other ports, another user could lead the console
+ * Not the kernel's choice: by taking all other ports, another user could lead a page
  * to one where his page has been, and has left a service worker in the user's browser.
  */
 static int
@@ -56,7 +54,7 @@ draw_port(uint16_t *ret)
 /* Both addresses with one port; -EADDRINUSE: ::1 has another listener there, which would
  * get what a browser sends to localhost. */
 static int
-try_port(int ret_fd[HTTP_SOCKETS_MAX], uint16_t *ret_port)
+try_port(int ret_fd[LOOPBACK_SOCKETS], uint16_t *ret_port)
 {
 	struct sockaddr_in v4 = {
 	    .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -74,7 +72,7 @@ try_port(int ret_fd[HTTP_SOCKETS_MAX], uint16_t *ret_port)
 }
 
 int
-console_listen(int ret_fd[HTTP_SOCKETS_MAX], uint16_t *ret_port)
+loopback_listen(int ret_fd[LOOPBACK_SOCKETS], uint16_t *ret_port)
 {
 	int r = -EADDRINUSE;
 
