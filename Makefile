@@ -868,7 +868,9 @@ SECRET = \
 	$(POLICY_READ) $(BASE) \
 	leash/keeper/connect.o \
 	leash/secret/dialogs.o \
+	leash/secret/fields.o \
 	leash/secret/input.o \
+	leash/secret/keys.o \
 	leash/secret/list.o \
 	leash/secret/main.o \
 	leash/secret/pinentry.o \
@@ -1376,6 +1378,7 @@ UNIT_confirm = \
 	leash/keeper/confirm.o \
 	shim/base/hex.o \
 	shim/base/log.o
+UNIT_fields	= leash/secret/fields.o
 UNIT_keeper_request = \
 	$(BASE_SMALL) \
 	leash/secret/request.o \
@@ -1519,6 +1522,7 @@ UNITS = \
 	egress \
 	exec_state \
 	exec_status \
+	fields \
 	frame \
 	gate \
 	global_file \
@@ -1798,6 +1802,7 @@ FUZZ_plugin_reply	= leash/vault/plugin_reply.o $(FUZZ_condition)
 FUZZ_keeper	= $(filter-out leash/keeper/fido_child.o leash/keeper/main.o leash/keeper/peers.o,$(KEEPER))
 FUZZ_fido	= leash/keeper/fido/client_data.o leash/keeper/fido/fido_wire.o \
 	leash/keeper/fido/signature.o shim/base/wire.o
+FUZZ_fields	= leash/secret/fields.o
 FUZZ_load	= policy/compile/source_list.o shim/base/buf.o $(POLICY_READ)
 FUZZ_condition = \
 	policy/sealed/accessors.o \
@@ -1932,6 +1937,7 @@ FUZZ = \
 	dump \
 	failed_start \
 	fido \
+	fields \
 	frame \
 	global_file \
 	hub \

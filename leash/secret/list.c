@@ -3,38 +3,10 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "leash/secret/private.h"
 #include "shim/base/hex.h"
 #include "shim/base/log.h"
-
-static void
-date(uint64_t seconds, char out[24])
-{
-	time_t t = (time_t)seconds;
-	struct tm tm;
-
-	if (seconds == 0 || gmtime_r(&t, &tm) == NULL ||
-	    strftime(out, 24, "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
-		(void)snprintf(out, 24, "-");
-}
-
-/* As a JSON string, with bytes other than plain ASCII escaped. */
-static void
-print_json(const char *text)
-{
-	putchar('"');
-	for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++) {
-		if (*c == '"' || *c == '\\')
-			printf("\\%c", *c);
-		else if (*c < 0x20 || *c >= 0x7f)
-			printf("\\u%04x", *c);
-		else
-			putchar(*c);
-	}
-	putchar('"');
-}
 
 struct paging {
 	uint32_t from; /* the next row; 0: no more */
@@ -93,12 +65,12 @@ print_version(struct order *o, struct wire_in *in, struct paging *p)
 {
 	const char *path = wire_get_str(in, KEEPER_PATH_MAX);
 	uint32_t version = wire_get_u32(in);
-	char made[24], retired[24];
+	char made[DATE_TEXT_MAX], retired[DATE_TEXT_MAX];
 	uint64_t until;
 
-	date(wire_get_u64(in), made);
+	date_text(wire_get_u64(in), made);
 	until = wire_get_u64(in);
-	date(until, retired);
+	date_text(until, retired);
 	if (in->error != 0)
 		return;
 	if (!o->json) {
@@ -108,7 +80,7 @@ print_version(struct order *o, struct wire_in *in, struct paging *p)
 		return;
 	}
 	printf("%s{\"path\":", p->shown++ > 0 ? "," : "");
-	print_json(path);
+	json_print(stdout, path);
 	printf(",\"version\":%u,\"made\":\"%s\",\"replaced\":", version, made);
 	printf(until == 0 ? "null}" : "\"%s\"}", retired);
 }
@@ -176,10 +148,10 @@ print_grant(struct order *o, struct wire_in *in, struct paging *p)
 	const char *server = wire_get_str(in, KEEPER_SERVER_MAX);
 	uint32_t whose = wire_get_u32(in);
 	struct span id = wire_get_bytes(in, KEEPER_ID_LEN);
-	char made[24], shown[KEEPER_SERVER_MAX * 4 + 1];
+	char made[DATE_TEXT_MAX], shown[KEEPER_SERVER_MAX * 4 + 1];
 	const char *kind = whose == KEEPER_TO_SIGNER ? "signer" : "policy";
 
-	date(wire_get_u64(in), made);
+	date_text(wire_get_u64(in), made);
 	if (in->error != 0 || (o->path != NULL && strcmp(o->path, path) != 0))
 		return;
 	if (!o->json) {
@@ -191,9 +163,9 @@ print_grant(struct order *o, struct wire_in *in, struct paging *p)
 		return;
 	}
 	printf("%s{\"path\":", p->shown++ > 0 ? "," : "");
-	print_json(path);
+	json_print(stdout, path);
 	printf(",\"server\":");
-	print_json(server);
+	json_print(stdout, server);
 	printf(",\"kind\":\"%s\",\"id\":\"", kind);
 	hex_print(stdout, id.data, id.len);
 	printf("\",\"made\":\"%s\"}", made);

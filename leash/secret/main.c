@@ -45,6 +45,8 @@ enum takes { /* the options of a verb, as bits */
 	NEEDS_DIGEST = 2048, /* in the place of the path */
 	NO_KEEPER = 512,     /* works without the keeper */
 	TAKES_DIALOG = 4096, /* from kennel approve here */
+	NEEDS_KEY = 16384,   /* a security key's id, in the place of the path */
+	TAKES_WORD = TAKES_PATH | NEEDS_PATH | NEEDS_DIGEST | NEEDS_KEY,
 };
 
 static const struct verb {
@@ -67,6 +69,11 @@ static const struct verb {
     {"trace", verb_trace, TAKES_INPUT | NO_KEEPER},
     {"revoke", verb_revoke, NEEDS_PATH | TAKES_SERVER | TAKES_ID},
     {"confirm", verb_confirm, NEEDS_DIGEST | TAKES_INPUT},
+    {"key list", show_keys, TAKES_JSON},
+    {"key challenge", verb_key_challenge, NEEDS_DIGEST},
+    {"key confirm", verb_key_confirm, NEEDS_DIGEST | TAKES_INPUT},
+    {"key remove", verb_key_remove, NEEDS_KEY | TAKES_INPUT},
+    {"key", NULL, TAKES_JSON | TAKES_INPUT}, /* without its second word */
     {"dialogs", verb_dialogs, TAKES_PATH | TAKES_SHAPE | TAKES_DIALOG, dialogs_start},
     {"notify", verb_dialogs, TAKES_DIALOG | NO_KEEPER, notify_start},
 };
@@ -280,8 +287,37 @@ flag(struct order *o, const struct verb *v, const char *word)
 	return false;
 }
 
+/* What is given in the place of a path; an exit status. */
 static int
-read_words(struct order *o, const struct verb *v, int argc, char **argv)
+take_path(struct order *o, const struct verb *v)
+{
+	if ((v->takes & NEEDS_DIGEST) != 0) {
+		o->digest = o->path;
+		o->path = NULL;
+		return digest_good(o->digest)
+			   ? STATUS_OK
+			   : usage(
+				 v, 0, "expected the 64 hexadecimal digits of a digest");
+	}
+	if ((v->takes & NEEDS_KEY) != 0) {
+		o->key_id = o->path;
+		o->path = NULL;
+		return o->key_id != NULL && o->key_id[hex_span(o->key_id)] == '\0'
+			   ? STATUS_OK
+			   : usage(v, 0, "expected the hexadecimal digits of a key's id");
+	}
+	if (((v->takes & NEEDS_PATH) != 0 || o->version != 0) && o->path == NULL)
+		return usage(v, 0, "expected a path");
+	if (o->path == NULL || secret_path_good(o->path))
+		return STATUS_OK;
+	log_error("%s: a path has three or more names of a-z, 0-9 and -, "
+		  "separated by /, such as team/github/token",
+	    v->name);
+	return STATUS_INPUT;
+}
+
+static int
+take_words(struct order *o, const struct verb *v, int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) {
 		const char *word = argv[i];
@@ -294,34 +330,29 @@ read_words(struct order *o, const struct verb *v, int argc, char **argv)
 			if (option(o, v, i, word, argv[i + 1]) != STATUS_OK)
 				return STATUS_USAGE;
 			i++;
-		} else if (o->path == NULL &&
-			   (v->takes & (TAKES_PATH | NEEDS_PATH | NEEDS_DIGEST)) != 0)
+		} else if (o->path == NULL && (v->takes & TAKES_WORD) != 0)
 			o->path = word;
 		else
 			return usage(v, i, "too many arguments");
 	}
-	if ((v->takes & NEEDS_DIGEST) != 0) {
-		o->digest = o->path;
-		o->path = NULL;
-		return digest_good(o->digest)
-			   ? STATUS_OK
-			   : usage(
-				 v, 0, "expected the 64 hexadecimal digits of a digest");
-	}
-	if (o->id != NULL && (!digest_good(o->id) || o->server == NULL))
+	return STATUS_OK;
+}
+
+static int
+read_words(struct order *o, const struct verb *v, int argc, char **argv)
+{
+	int status = take_words(o, v, argc, argv);
+
+	if (status == STATUS_OK && o->id != NULL &&
+	    (!digest_good(o->id) || o->server == NULL))
 		return usage(v, 0,
 		    "expected --server NAME and, for --only-id, the 64 hexadecimal "
 		    "digits of an id");
-	if (((v->takes & NEEDS_PATH) != 0 || o->version != 0) && o->path == NULL)
-		return usage(v, 0, "expected a path");
-	if (o->path != NULL && !secret_path_good(o->path)) {
-		log_error("%s: a path has three or more names of a-z, 0-9 and -, "
-			  "separated by /, such as team/github/token",
-		    v->name);
-		return STATUS_INPUT;
-	}
-	if (o->server != NULL &&
-	    (o->server[0] == '\0' || strlen(o->server) > KEEPER_SERVER_MAX)) {
+	if (status == STATUS_OK)
+		status = take_path(o, v);
+	if (status != STATUS_OK || o->server == NULL)
+		return status;
+	if (o->server[0] == '\0' || strlen(o->server) > KEEPER_SERVER_MAX) {
 		log_error("%s: invalid server name: `kennel list` shows the valid ones",
 		    v->name);
 		return STATUS_INPUT;
@@ -449,11 +480,17 @@ run(struct order *o, const struct verb *v)
 	return status;
 }
 
+/* Some have a name of two words; *ret_n: how many it has. */
 static const struct verb *
-find_verb(const char *name)
+find_verb(int argc, char **argv, int *ret_n)
 {
-	for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
-		if (strcmp(verbs[i].name, name) == 0)
+	char both[32] = "";
+
+	if (argc > 2)
+		(void)snprintf(both, sizeof(both), "%s %s", argv[1], argv[2]);
+	for (size_t i = 0; argc > 1 && i < ARRAY_LEN(verbs); i++) {
+		*ret_n = strcmp(verbs[i].name, both) == 0 ? 2 : 1;
+		if (*ret_n == 2 || strcmp(verbs[i].name, argv[1]) == 0)
 			return &verbs[i];
 	}
 	return NULL;
@@ -468,19 +505,21 @@ main(int argc, char **argv)
 	    .keeper = -1,
 	    .tty = -1,
 	    .dialog = {.text = -1, .fd = -1}};
-	int status;
+	int status, n = 0;
 
 	log_open("kennel secret", LOG_INFO);
 	if (confine_no_dumps() < 0)
 		die("unable to forbid dumps");
 	(void)signal(SIGPIPE, SIG_IGN); /* a valid signal: cannot fail */
-	verb = find_verb(argc > 1 ? argv[1] : "");
+	verb = find_verb(argc, argv, &n);
 	if (verb == NULL) {
-		fprintf(stderr, "started by kennel secret, not by hand\n");
+		log_error("unknown command; run `kennel secret --help`");
 		return STATUS_USAGE;
 	}
 	o.verb = verb->name;
-	status = read_words(&o, verb, argc - 1, argv + 1);
+	status = read_words(&o, verb, argc - n, argv + n);
+	if (status == STATUS_OK && verb->fn == NULL)
+		status = usage(verb, 0, "its second word is missing or unknown");
 	if (status == STATUS_OK) {
 		close_others(&o);
 		status = run(&o, verb);

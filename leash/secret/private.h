@@ -5,6 +5,8 @@
 #define KENNEL_LEASH_SECRET_PRIVATE_H
 
 #include <stdbool.h>
+#include <stdio.h>
+#include <time.h>
 
 #include "leash/keeper/keeper.h"
 #include "leash/vault/vault.h"
@@ -23,6 +25,7 @@ struct order {
 	const char *server, *key_file;
 	const char *digest; /* of an approval, 64 hex digits; NULL */
 	const char *id;     /* of a grant's policy or signer, 64 hex digits; NULL: any */
+	const char *key_id; /* hex digits, the first ones of a security key's id */
 	const char *shape;  /* format of the value, by the manifests; NULL: unknown */
 	bool any_shape;     /* store it whatever its format */
 	int fd;             /* source of a value or passphrase; -1: typed */
@@ -72,6 +75,17 @@ int type_show(struct order *, const char *text, size_t len);
 /* Prints the verb and the text; returns the status. */
 int order_fail(const struct order *, int status, const char *what);
 
+/* ---- fields.c ------------------------------------------------------------ */
+
+/* Decodes exactly n lines of base64url in place; the last may end with a newline.  False:
+ * it is something else, and partly decoded. */
+bool fields_read(char *text, size_t len, struct typed *ret, size_t n);
+void base64url_print(FILE *, struct span);
+/* A string of JSON, in ASCII; what is invalid UTF-8 becomes U+FFFD. */
+void json_print(FILE *, const char *text);
+#define DATE_TEXT_MAX 24
+void date_text(uint64_t seconds, char out[DATE_TEXT_MAX]); /* UTC; "-": 0 */
+
 /* ---- request.c ----------------------------------------------------------- */
 
 /* Sends the request in out and reads the reply over it.  0, with *ret_in after the
@@ -120,14 +134,39 @@ int passphrase_unlock(struct order *, const struct typed *);
 int passphrase_confirm(struct order *, const struct typed *);
 #define PASSPHRASE_MIN 8
 
-/* ---- verbs.c, list.c, dialogs.c: an exit status each -------------------------------- */
+/* ---- keys.c -------------------------------------------------------------- */
+
+struct known_key { /* in the packet: valid until the next request */
+	struct span id;
+	const char *label;
+	uint64_t made; /* seconds since 1970 */
+};
+struct known_keys {
+	struct known_key key[KEEPER_KEYS_MAX];
+	size_t n;
+	struct span challenge; /* of keys_challenge */
+};
+/* A challenge for this digest (zeros: for a new key): an exit status. */
+int keys_challenge(
+    struct order *, const uint8_t digest[KEEPER_DIGEST_LEN], struct known_keys *ret);
+/* As JSON: challenge, keys, rp_id and timeout_ms. */
+void keys_print_challenge(FILE *, const struct known_keys *);
+
+/* What a browser made of the challenge, and the person's label for it. */
+struct new_key {
+	struct typed passphrase, challenge, client_data, auth_data, label;
+};
+int key_add(struct order *, const struct new_key *); /* an exit status */
+
+/* ---- verbs.c, list.c, keys.c, dialogs.c: an exit status each -------------------------------- */
 
 /* False: the vault is open, and has no value of o->path. */
 bool is_in_vault(struct order *);
 typedef int verb_fn(struct order *);
 verb_fn verb_init, verb_unlock, verb_lock, verb_set, verb_rotate, verb_remove, verb_trace,
     verb_recover, verb_export, verb_grant, verb_revoke, verb_confirm, verb_dialogs,
-    show_versions, show_grants;
+    verb_key_challenge, verb_key_confirm, verb_key_remove, show_keys, show_versions,
+    show_grants;
 /* Before confine(): starts the pinentry; becomes notify-send, and returns only if it cannot. */
 verb_fn dialogs_start, notify_start;
 

@@ -47,6 +47,7 @@ static const struct verb {
     {"unlock", NULL},
     {"lock", NULL},
     {"confirm", NULL},
+    {"key", NULL},
     {"recover", NULL},
     {"export-recovery", NULL},
 };

@@ -35,12 +35,14 @@ static const struct {
     {"init", true},
     {"set", true},
     {"rotate", true},
-    {"versions", true}, /* with --restore */
+    {"restore", true},  /* versions --restore */
     {"validate", true}, /* with --live: programs run */
     {"unlock", true},
     {"grant", true},
     {"recover", true},
     {"export-recovery", true},
+    {"key-add", true},
+    {"key-remove", false},
     {"remove", false},
     {"revoke", false},
     {"lock", false},
@@ -81,12 +83,29 @@ take_words(int argc, char **argv)
 }
 
 static bool
-restores(int argc, char **argv)
+has(int argc, char **argv, const char *option)
 {
 	for (int i = 1; i < argc; i++)
-		if (strcmp(argv[i], "--restore") == 0)
+		if (strcmp(argv[i], option) == 0)
 			return true;
 	return false;
+}
+
+/* What the verb does to the vault; a name that is in no row: nothing. */
+static const char *
+action_of(int argc, char **argv)
+{
+	const char *second = argc > 1 ? argv[1] : "";
+
+	if (strcmp(argv[0], "versions") == 0)
+		return has(argc, argv, "--restore") ? "restore" : "";
+	if (strcmp(argv[0], "key") == 0)
+		return strcmp(second, "remove") == 0 ? "key-remove" : "";
+	if (strcmp(argv[0], "form") != 0)
+		return argv[0];
+	return strcmp(second, "key") == 0    ? "key-add"
+	       : has(argc, argv, "--rotate") ? "rotate"
+					     : "set";
 }
 
 /* The reason of an exit status of kennel-secret (kennel-secret(1)). Its messages are not
@@ -159,14 +178,15 @@ vault_log_begin(int argc, char **argv)
 {
 	char why[AUDIT_WRITE_WHY_MAX];
 	uint64_t number = 0;
+	const char *action = action_of(argc, argv);
 	size_t i, n = ARRAY_LEN(row);
 	int r;
 
-	for (i = 0; i < n && strcmp(row[i].verb, argv[0]) != 0; i++)
+	for (i = 0; i < n && strcmp(row[i].verb, action) != 0; i++)
 		;
-	if (i == n || (strcmp(argv[0], "versions") == 0 && !restores(argc, argv)))
+	if (i == n)
 		return 0;
-	change.verb = strcmp(argv[0], "versions") == 0 ? "restore" : row[i].verb;
+	change.verb = row[i].verb;
 	change.gives = row[i].gives;
 	change.path = change.server = NULL; /* of the last verb of this process */
 	take_words(argc, argv);

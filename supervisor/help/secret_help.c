@@ -126,6 +126,17 @@ static const struct help_verb verbs[] = {
 	    "For a grant `with passphrase`. The digest is the sha256 of `kennel approve "
 	    "list\n"
 	    "--json`; `kennel approve allow` asks for the passphrase by itself."},
+    {"key", VAULT,
+	"list [--json] | challenge DIGEST | confirm DIGEST\n"
+	"remove ID [--stdin | --fd N]",
+	"list, use or remove security keys", "--json --stdin --fd",
+	"kennel secret key list", "list|challenge|confirm|remove",
+	.more =
+	    "A key is the second factor of a grant `with key`; `kennel console --keys` "
+	    "opens\n"
+	    "the page that adds one. remove asks for the passphrase. challenge and "
+	    "confirm\n"
+	    "are for the console: what a key is to sign, and what it has signed."},
     {"lock", VAULT, "", "lock the vault", "", "kennel secret lock", ""},
     {"export-recovery", VAULT, "[--key-file FILE | --stdin | --fd N]",
 	"create a recovery phrase, and show it once", "--key-file --stdin --fd",
