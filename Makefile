@@ -386,6 +386,7 @@ REMOTE = \
 
 # What waits for a person, and where it is answered.
 APPROVE = \
+	supervisor/approve/answerer.o \
 	supervisor/approve/detail.o \
 	supervisor/approve/queue.o \
 	supervisor/approve/refusals.o \
@@ -1102,6 +1103,7 @@ UNIT_frame = \
 	policy/sealed/values/number.o \
 	policy/sealed/values/uri.o \
 	shim/base/sha256.o \
+	supervisor/approve/answerer.o \
 	supervisor/approve/detail.o \
 	supervisor/approve/queue.o \
 	supervisor/approve/refusals.o \

@@ -124,6 +124,7 @@ static const struct {
     [KEY_CLIENT] = {"client", REPEATS},
     [KEY_PATH] = {"path", REPEATS},
     [KEY_PURPOSE] = {"purpose", 0},
+    [KEY_CHANNEL] = {"channel", 0},
     [KEY_CUT] = {"cut", NUMBER},
 };
 

@@ -135,6 +135,7 @@ enum event_key {
 	KEY_CLIENT,      /* text, repeats: name and version that the agent gives itself */
 	KEY_PATH,    /* text, repeats: of a secret in the vault; "-": it is not there */
 	KEY_PURPOSE, /* text: PURPOSE_, of a session of kennel's own */
+	KEY_CHANNEL, /* text: where the person answered, as that process said */
 	KEY_CUT,     /* number: fields cut or left out; set here, not by callers */
 	KEY_END
 };

@@ -42,6 +42,7 @@ struct decision {
 	enum question_answer answer;
 	bool unseen;      /* also if part of it was not shown */
 	const char *name; /* of a new path, chosen by the user; NULL: the suggested one */
+	enum approve_channel channel; /* where; for the log */
 };
 
 /* ---- session.c ----------------------------------------------------------------- */

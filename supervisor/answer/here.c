@@ -291,7 +291,7 @@ out:
 static void
 answer(struct here *h, enum question_answer what)
 {
-	const struct decision d = {.answer = what};
+	const struct decision d = {.answer = what, .channel = VIA_PINENTRY};
 	int r = session_answer(&h->id, &h->what, &d);
 
 	if (r < 0)
@@ -336,10 +336,12 @@ act(struct here *h, const char *word)
 			return;
 		}
 	if (strcmp(word, "stored") == 0) {
-		approve_saved(h->what.subject); /* settles it in every session */
+		approve_saved(
+		    h->what.subject, VIA_PINENTRY); /* settles it in every session */
 		printf("%s  stored\n", h->text);
 	} else if (strcmp(word, "accept") == 0)
-		(void)approve_answer(h->text, &(struct decision){.answer = ANSWER_ONCE});
+		(void)approve_answer(h->text,
+		    &(struct decision){.answer = ANSWER_ONCE, .channel = VIA_PINENTRY});
 	else if (h->what.kind < QUESTION_PROVISION)
 		printf("%s  left open\n",
 		    h->text); /* also if the dialog died: no is no yes */

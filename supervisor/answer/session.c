@@ -23,6 +23,19 @@ session_subscribe(int fd, bool watching)
 	return wire_send(fd, &out, NULL, 0);
 }
 
+/* For the log, about what is sent next. */
+static int
+send_channel(int fd, enum approve_channel channel)
+{
+	uint8_t memory[8];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, APPROVE_CHANNEL);
+	wire_put_u32(&out, channel);
+	return wire_send(fd, &out, NULL, 0);
+}
+
 static int
 send_answer(int fd, uint32_t number, const struct decision *d, struct span digest)
 {
@@ -102,6 +115,7 @@ session_error(int r)
 {
 	return r == -ETIMEDOUT ? "it did not answer in 5 s"
 	       : r == -EAGAIN  ? "it accepts no connections"
+	       : r == -EIO     ? "it could not record it in the audit log"
 			       : strerror(-r);
 }
 
@@ -177,8 +191,10 @@ session_answer_at(int fd, const struct approval_id *id,
 
 	if (found->kind >= QUESTION_PROVISION && d->answer == ANSWER_DENY)
 		what.answer = ANSWER_CANCELLED;
-	r = send_answer(
-	    fd, id->number, &what, (struct span){found->digest, sizeof(found->digest)});
+	r = send_channel(fd, d->channel);
+	if (r == 0)
+		r = send_answer(fd, id->number, &what,
+		    (struct span){found->digest, sizeof(found->digest)});
 	return r < 0 ? r : receive_taken(fd, memory);
 }
 
@@ -207,7 +223,9 @@ session_reopen(long pid, const char *path)
 	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, APPROVE_REOPEN);
 	wire_put_str(&out, path);
-	r = wire_send(fd, &out, NULL, 0);
+	r = send_channel(fd, VIA_TERMINAL);
+	if (r == 0)
+		r = wire_send(fd, &out, NULL, 0);
 	if (r == 0)
 		r = receive_taken(fd, memory);
 	fd_close(&fd);

@@ -112,7 +112,7 @@ accept(const char *text, const struct approval_id *id, const struct decision *d,
     const struct approval_found *found)
 {
 	static struct accept_request request;
-	struct decision done = {.answer = ANSWER_OK};
+	struct decision done = {.answer = ANSWER_OK, .channel = d->channel};
 	bool changed = false;
 	int status, r;
 
@@ -191,7 +191,7 @@ approve_answer(const char *text, const struct decision *d)
 static int
 allow_main(int argc, char **argv)
 {
-	struct decision d = {.answer = ANSWER_ONCE};
+	struct decision d = {.answer = ANSWER_ONCE, .channel = VIA_TERMINAL};
 	const char *id = NULL;
 
 	for (int i = 1; i < argc; i++) {
@@ -231,7 +231,8 @@ deny_main(int argc, char **argv)
 
 	return status != 0
 		   ? status
-		   : approve_answer(argv[1], &(struct decision){.answer = ANSWER_DENY});
+		   : approve_answer(argv[1], &(struct decision){.answer = ANSWER_DENY,
+						 .channel = VIA_TERMINAL});
 }
 
 static int

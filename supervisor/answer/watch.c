@@ -44,7 +44,7 @@ parse_answer(char *line, const char **ret_id, struct decision *ret)
 	const char *id = strtok_r(NULL, BLANKS, &save);
 	const char *option = strtok_r(NULL, BLANKS, &save);
 
-	*ret = (struct decision){.unseen = option != NULL};
+	*ret = (struct decision){.unseen = option != NULL, .channel = VIA_TERMINAL};
 	if (id == NULL || (option != NULL && strcmp(option, "--unseen") != 0) ||
 	    (option != NULL && strtok_r(NULL, BLANKS, &save) != NULL))
 		return false;

@@ -259,7 +259,8 @@ draw(struct view *v)
 static void
 send(struct view *v, const struct approval *a, enum question_answer answer, bool unseen)
 {
-	const struct decision d = {.answer = answer, .unseen = unseen};
+	const struct decision d = {
+	    .answer = answer, .unseen = unseen, .channel = VIA_TERMINAL};
 	const struct approval_id id = approval_id_of(a);
 	struct approval_found found = {
 	    .kind = a->kind, .cut = a->cut, .factor = a->factor};
@@ -283,6 +284,7 @@ do_request(struct view *v)
 {
 	const struct decision d = {.answer = ANSWER_ONCE,
 	    .unseen = v->ticked,
+	    .channel = VIA_TERMINAL,
 	    .name = v->name[0] != '\0' ? v->name : NULL};
 	char line[MESSAGE_MAX];
 

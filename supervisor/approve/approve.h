@@ -5,6 +5,7 @@
  *	queue.c		pending approvals, and answers remembered for a session
  *	refusals.c	what was refused a short while ago, and is not asked again yet
  *	detail.c	how a long request is shown
+ *	answerer.c	who answered, for the audit log
  *	socket.c	the socket on which users answer
  *
  * Any process with the user's id can answer: the socket keeps other users out. Which
@@ -93,10 +94,21 @@ void question_shorten(char *out, size_t cap, const char *text, size_t len, bool 
 /* Sets detail from this JSON value: every key, the ends of each long text. */
 void question_detail(struct question_text *, const void *json, size_t len);
 
-/* The process that answered, according to the kernel. */
+/* Where a person answered, as the client says: a hint for the log. */
+enum approve_channel {
+	VIA_UNKNOWN = 0,
+	VIA_TERMINAL, /* kennel approve, kennel secret */
+	VIA_CONSOLE,
+	VIA_PINENTRY
+};
+/* NULL: unknown. */
+const char *approve_channel_name(enum approve_channel);
+
+/* The process that answered, according to the kernel; and its channel. */
 #define ANSWERER_TEXT_MAX 64
 struct answerer {
 	uint32_t uid, pid;
+	uint32_t channel; /* enum approve_channel */
 };
 /* "uid 1000, pid 42": as the audit log has it. Returns out. */
 const char *answerer_text(const struct answerer *, char out[ANSWERER_TEXT_MAX]);
@@ -105,6 +117,11 @@ const char *answerer_text(const struct answerer *, char out[ANSWERER_TEXT_MAX]);
 void answerer_know(uint32_t uid, const char *name);
 /* The name of the user who answered; NULL: unknown. */
 const char *answerer_user(const struct answerer *);
+struct event;
+/* Adds the fields of a record of an answer; none without a process. */
+void answerer_put(struct event *, const struct answerer *);
+/* The same of a person who reopens what was refused. */
+void answerer_put_reopened(struct event *, const char *name, const struct answerer *);
 
 /* Called with the answer; number is from question_ask. The request is no longer
  * pending. */
@@ -188,6 +205,8 @@ enum approve_message {
 	APPROVE_REOPEN = 8,
 	/* str path: the keeper has a new version of this value; answered by TAKEN */
 	APPROVE_SAVED = 10,
+	/* u32 enum approve_channel: of what this client sends next; no answer */
+	APPROVE_CHANNEL = 12,
 	/* to a client: u32 number, u32 kind, u32 cut, u32 factor, u64 ms since the request, u64
 	 * ms left, u32 refusals of its server and subject in 10 min, str server, subject, detail, rule, because, request, 32 bytes digest */
 	APPROVE_QUESTION = 3,
@@ -195,7 +214,8 @@ enum approve_message {
 	APPROVE_GONE = 4,
 	/* all pending requests have been sent */
 	APPROVE_END = 5,
-	/* u32 errno, 0: accepted; ENOENT, EPERM, ENOKEY, EAGAIN: see question_answer */
+	/* u32 errno, 0: accepted; ENOENT, EPERM, ENOKEY, EAGAIN: see question_answer; EIO:
+	 * the reopening could not be recorded */
 	APPROVE_TAKEN = 6,
 };
 
@@ -205,13 +225,22 @@ struct approve_socket;
  * -errno. A session without this socket refuses whatever needs approval. */
 int approve_open(
     struct loop *, const char *run_dir, struct queue *, struct approve_socket **ret);
-/* Called with the path of APPROVE_REOPEN. True: it was closed, and is open again. Without
- * this function no path is closed here. */
-typedef bool approve_reopen_fn(void *arg, const char *path, const struct answerer *);
-void approve_on_reopen(struct approve_socket *, approve_reopen_fn *, void *arg);
-/* Asks again about what a person has refused (refusals.h): the tool, resource, prompt,
- * program or host of this name. False: it was not refused. */
-bool question_reopen(struct queue *, const char *subject);
+/* What reopens. */
+struct approve_reopen {
+	/* Puts what a person reopens in the audit log, before it is asked about again. Below
+	 * 0: it could not, and it stays refused, as it does without this function. */
+	int (*record)(void *arg, const char *name, const struct answerer *);
+	/* Paths of secrets that are refused here besides the queue's; NULL: there are none. */
+	bool (*is_closed)(void *arg, const char *path);
+	void (*open)(void *arg, const char *path);
+	void *arg;
+};
+void approve_on_reopen(struct approve_socket *, const struct approve_reopen *);
+/* Has a person refused (refusals.h) the tool, resource, prompt, program or host of this
+ * name? */
+bool question_is_refused(const struct queue *, const char *subject);
+/* It is asked about again. */
+void question_reopen(struct queue *, const char *subject);
 /* Answers with OK every question for a value of the path. False: there was none. */
 bool question_saved(struct queue *, const char *path, const struct answerer *);
 void approve_free(struct approve_socket *);

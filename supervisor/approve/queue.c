@@ -61,34 +61,6 @@ question_factor_name(enum question_factor factor)
 }
 
 const char *
-answerer_text(const struct answerer *by, char out[ANSWERER_TEXT_MAX])
-{
-	(void)snprintf(
-	    out, ANSWERER_TEXT_MAX, "uid %u, pid %u", by->uid, by->pid); /* fits */
-	return out;
-}
-
-static struct {
-	uint32_t uid;
-	char name[ANSWERER_TEXT_MAX];
-} own_user;
-
-void
-answerer_know(uint32_t uid, const char *name)
-{
-	own_user.uid = uid;
-	(void)snprintf(own_user.name, sizeof(own_user.name), "%s", name); /* cut */
-}
-
-const char *
-answerer_user(const struct answerer *by)
-{
-	if (own_user.name[0] != '\0' && by->uid == own_user.uid)
-		return own_user.name;
-	return by->uid == 0 ? "root" : NULL;
-}
-
-const char *
 question_answer_name(enum question_answer answer)
 {
 	static const char *const name[] = {
@@ -336,9 +308,15 @@ question_saved(struct queue *q, const char *path, const struct answerer *by)
 }
 
 bool
+question_is_refused(const struct queue *q, const char *subject)
+{
+	return refusals_about(&q->refused, subject);
+}
+
+void
 question_reopen(struct queue *q, const char *subject)
 {
-	return refusals_lift(&q->refused, subject);
+	refusals_lift(&q->refused, subject);
 }
 
 void

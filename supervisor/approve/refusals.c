@@ -85,22 +85,27 @@ refusals_note(struct refusals *r, const struct question_text *q, uint64_t now)
 }
 
 bool
+refusals_about(const struct refusals *r, const char *subject)
+{
+	for (size_t i = 0; i < REFUSALS_KEPT; i++)
+		if (r->of[i].at[0] != 0 && strcmp(r->of[i].subject, subject) == 0)
+			return true;
+	return false;
+}
+
+void
 refusals_lift(struct refusals *r, const char *subject)
 {
-	bool any = false;
-
 	for (size_t i = 0; i < REFUSALS_KEPT; i++) {
 		struct refused_subject *s = &r->of[i];
 
 		if (s->at[0] == 0 || strcmp(s->subject, subject) != 0)
 			continue;
-		any = true;
 		memset(s->at, 0, sizeof(s->at));
 		for (size_t k = 0; k < REFUSALS_KEPT; k++)
 			if (r->same[k].of == s->number)
 				r->same[k].at = 0;
 	}
-	return any;
 }
 
 bool

@@ -31,9 +31,10 @@ struct refusals {
 void refusals_note(struct refusals *, const struct question_text *, uint64_t now);
 /* Is it refused unasked? */
 bool refusals_cover(const struct refusals *, const struct question_text *, uint64_t now);
-/* A person lets it be asked about again: this subject, of any server. False: it was not
- * refused. */
-bool refusals_lift(struct refusals *, const char *subject);
+/* Was this subject refused, of any server? */
+bool refusals_about(const struct refusals *, const char *subject);
+/* A person lets it be asked about again: this subject, of any server. */
+void refusals_lift(struct refusals *, const char *subject);
 /* How often this server and subject were refused in REFUSED_SPAN_NS: 0 to REFUSED_TIMES. */
 uint32_t refusals_count(
     const struct refusals *, const struct question_text *, uint64_t now);

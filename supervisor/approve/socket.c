@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "shim/base/array.h"
 #include "shim/base/log.h"
@@ -17,8 +18,7 @@
 struct approve_socket {
 	struct queue *queue;
 	struct person_socket *socket;
-	approve_reopen_fn *reopen; /* NULL: no path is closed here */
-	void *reopen_arg;
+	struct approve_reopen reopen;
 };
 
 /* ---- sending ---------------------------------------------------------------- */
@@ -101,12 +101,25 @@ on_list(struct approve_socket *d, struct person_client *c, struct wire_in *in)
 	return 0;
 }
 
+static struct answerer
+answerer_of(const struct person_client *c)
+{
+	return (struct answerer){c->uid, c->pid, c->channel};
+}
+
+static int
+on_channel(struct approve_socket *d, struct person_client *c, struct wire_in *in)
+{
+	c->channel = wire_get_u32(in); /* one that is not known is not named in the log */
+	return wire_end(in) < 0 ? -EBADMSG : 0;
+}
+
 static int
 on_answer(struct approve_socket *d, struct person_client *c, struct wire_in *in)
 {
 	uint32_t number = wire_get_u32(in), answer = wire_get_u32(in);
 	uint32_t unseen = wire_get_u32(in), error;
-	struct question_reply reply = {.by = {c->uid, c->pid}};
+	struct question_reply reply = {.by = answerer_of(c)};
 	struct span digest = wire_get_bytes(in, QUESTION_DIGEST_LEN);
 	int r;
 
@@ -122,22 +135,39 @@ on_answer(struct approve_socket *d, struct person_client *c, struct wire_in *in)
 	return 0;
 }
 
+/* 0; ENOENT: it was not refused; EIO: there is no record of it, so it stays refused. An
+ * approval that follows is on disk after that record, because a log keeps the order. */
+static uint32_t
+reopen(struct approve_socket *d, const char *name, const struct answerer *by)
+{
+	const struct approve_reopen *r = &d->reopen;
+	bool path = r->is_closed != NULL && r->is_closed(r->arg, name);
+	bool subject = question_is_refused(d->queue, name);
+	char shown[256];
+
+	if (!path && !subject)
+		return ENOENT;
+	if (r->record == NULL || r->record(r->arg, name, by) < 0)
+		return EIO;
+	if (path)
+		r->open(r->arg, name);
+	if (subject)
+		question_reopen(d->queue, name);
+	log_info("an agent may ask for %s again (uid %u, pid %u)",
+	    log_quote(shown, sizeof(shown), name, strlen(name)), by->uid, by->pid);
+	return 0;
+}
+
 static int
 on_reopen(struct approve_socket *d, struct person_client *c, struct wire_in *in)
 {
-	const struct answerer by = {c->uid, c->pid};
+	const struct answerer by = answerer_of(c);
 	const char *name = wire_get_str(in, QUESTION_TEXT_MAX - 1);
-	uint32_t error = ENOENT;
+	uint32_t error;
 
 	if (wire_end(in) < 0)
 		return -EBADMSG;
-	if (d->reopen != NULL && d->reopen(d->reopen_arg, name, &by))
-		error = 0;
-	if (question_reopen(d->queue, name)) {
-		error = 0;
-		log_info("an agent may ask for %s again (uid %u, pid %u)", name, by.uid,
-		    by.pid);
-	}
+	error = reopen(d, name, &by);
 	if (c->fd >= 0)
 		tell_numbers(c, APPROVE_TAKEN, &error, 1);
 	return 0;
@@ -146,7 +176,7 @@ on_reopen(struct approve_socket *d, struct person_client *c, struct wire_in *in)
 static int
 on_saved(struct approve_socket *d, struct person_client *c, struct wire_in *in)
 {
-	const struct answerer by = {c->uid, c->pid};
+	const struct answerer by = answerer_of(c);
 	const char *path = wire_get_str(in, QUESTION_PATH_MAX);
 	uint32_t error;
 
@@ -167,6 +197,7 @@ on_packet(void *arg, struct person_client *c, struct wire_in *in)
 	    [APPROVE_ANSWER] = on_answer,
 	    [APPROVE_REOPEN] = on_reopen,
 	    [APPROVE_SAVED] = on_saved,
+	    [APPROVE_CHANNEL] = on_channel,
 	};
 	uint32_t type = wire_get_u32(in);
 
@@ -202,10 +233,9 @@ approve_open(struct loop *loop, const char *run_dir, struct queue *queue,
 }
 
 void
-approve_on_reopen(struct approve_socket *d, approve_reopen_fn *fn, void *arg)
+approve_on_reopen(struct approve_socket *d, const struct approve_reopen *reopen)
 {
-	d->reopen = fn;
-	d->reopen_arg = arg;
+	d->reopen = *reopen;
 }
 
 void

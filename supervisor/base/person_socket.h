@@ -24,7 +24,8 @@ struct person_client {
 	struct person_socket *socket;
 	int fd; /* -1: dropped */
 	int slot;
-	bool watching; /* for the owner of the socket */
+	bool watching;    /* for the owner of the socket */
+	uint32_t channel; /* likewise */
 	bool spoke;
 	uint64_t since_ns;
 	uint32_t uid, pid; /* of the process that connected, according to the kernel */

@@ -31,7 +31,7 @@
 /* ---- sessions ------------------------------------------------------------------- */
 
 static int
-saved_at(long pid, const char *path)
+saved_at(long pid, const char *path, uint32_t channel)
 {
 	uint8_t memory[APPROVE_PACKET_MAX];
 	int fd = person_connect(APPROVE_SOCKET, pid), r;
@@ -41,9 +41,14 @@ saved_at(long pid, const char *path)
 	if (fd < 0)
 		return fd;
 	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, APPROVE_CHANNEL);
+	wire_put_u32(&out, channel);
+	r = wire_send(fd, &out, NULL, 0);
+	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, APPROVE_SAVED);
 	wire_put_str(&out, path);
-	r = wire_send(fd, &out, NULL, 0);
+	if (r == 0)
+		r = wire_send(fd, &out, NULL, 0);
 	/* whether it had asked does not matter here */
 	if (r == 0)
 		r = person_receive(fd, memory, sizeof(memory), &in);
@@ -52,14 +57,14 @@ saved_at(long pid, const char *path)
 }
 
 void
-approve_saved(const char *path)
+approve_saved(const char *path, uint32_t channel)
 {
 	long pid[SOCKETS_MAX];
 	size_t n = person_sockets(APPROVE_SOCKET, pid, SOCKETS_MAX);
 	int r;
 
 	for (size_t i = 0; i < n; i++) {
-		r = saved_at(pid[i], path);
+		r = saved_at(pid[i], path, channel);
 		if (r < 0 && r != -ENOENT && r != -ECONNREFUSED)
 			log_warn("unable to inform the session of process %ld: %s; a "
 				 "request for this value stays open there",

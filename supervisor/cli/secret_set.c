@@ -10,6 +10,7 @@
 #include "policy/manifests/token_format.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
+#include "supervisor/approve/approve.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/secret.h"
 
@@ -59,6 +60,6 @@ secret_put_main(int argc, char **argv)
 	}
 	status = secret_become(n, word);
 	if (status == 0 && path != NULL)
-		approve_saved(path);
+		approve_saved(path, VIA_TERMINAL);
 	return status;
 }

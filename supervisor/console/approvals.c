@@ -179,7 +179,7 @@ read_answer(const struct http_request *q, struct wanted *ret)
 	char word[16];
 	size_t len;
 
-	*ret = (struct wanted){.decision.answer = 0};
+	*ret = (struct wanted){.decision.channel = VIA_CONSOLE};
 	if (json_scan(q->body, q->body_len, &m) < 0 ||
 	    json_get(m.root, "answer", &value) < 0 ||
 	    json_text(value, word, sizeof(word), &len) < 0)

@@ -117,10 +117,10 @@ record_answer_of(struct program *p, enum question_answer answer, uint64_t *ret_n
 	event_text(e, KEY_OUTCOME, question_answer_name(answer));
 	event_text(e, KEY_RULE, p->rule);
 	event_digest(e, KEY_SHA256, p->digest);
-	if (p->who[0] != '\0')
+	if (p->by.pid != 0)
+		answerer_put(e, &p->by);
+	else if (p->who[0] != '\0') /* a request that was approved before */
 		event_text(e, KEY_APPROVER, p->who);
-	if (p->by.pid != 0 && answerer_user(&p->by) != NULL)
-		event_text(e, KEY_USER, answerer_user(&p->by));
 	event_number(e, KEY_DURATION_US, (loop_now() - p->since) / 1000);
 	return report_send(c->o.report, e, EVENT_GATE, ret_number);
 }

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "leash/audit/writer.h"
 #include "policy/sealed/policy.h"
 #include "leash/keeper/keeper.h"
 #include "shim/base/log.h"
@@ -81,6 +82,21 @@ person_vault_open(void)
 	return run != NULL && keeper_state_now(run) == STATE_OPEN;
 }
 
+static int
+record_reopened(void *arg, const char *name, const struct answerer *by)
+{
+	static struct event e; /* large, and rarely needed */
+	struct opened *o = arg;
+
+	if (o->report == NULL)
+		return -EPIPE;
+	event_begin(&e, EVENT_APPROVE);
+	event_identity(
+	    &e, policy_str(&o->found.policy, o->found.server->name), o->found.policy.id);
+	answerer_put_reopened(&e, name, by);
+	return report_send(o->report, &e, EVENT_GATE, NULL);
+}
+
 static void
 open_approvals(struct opened *o)
 {
@@ -94,6 +110,9 @@ open_approvals(struct opened *o)
 		queue_on_factor(o->questions, keeper_has_factor, o);
 	if (r == 0)
 		r = approve_open(o->loop, o->place.run_dir, o->questions, &o->socket);
+	if (r == 0)
+		approve_on_reopen(o->socket,
+		    &(struct approve_reopen){.record = record_reopened, .arg = o});
 	if (r < 0) {
 		log_warn("approval is not available: unable to listen in %s: %s",
 		    o->place.run_dir, strerror(-r));

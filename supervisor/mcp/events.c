@@ -177,9 +177,6 @@ record_forward(struct session *s, const struct call *call, const char *direction
 int
 record_approval(struct session *s, const struct record_approval *a, uint64_t *ret_number)
 {
-	const struct answerer by = {a->uid, a->pid};
-	char who[ANSWERER_TEXT_MAX];
-
 	if (s->o.report == NULL)
 		return 0;
 	begin(s, EVENT_APPROVE);
@@ -190,10 +187,8 @@ record_approval(struct session *s, const struct record_approval *a, uint64_t *re
 	event_text(&s->event, KEY_OUTCOME, a->answer);
 	event_text(&s->event, KEY_RULE, a->rule);
 	event_digest(&s->event, KEY_SHA256, a->digest);
-	if (a->pid != 0) {
-		event_text(&s->event, KEY_APPROVER, answerer_text(&by, who));
-		put_shown(s, KEY_USER, answerer_user(&by));
-	}
+	if (a->by != NULL)
+		answerer_put(&s->event, a->by);
 	event_number(&s->event, KEY_DURATION_US, a->ns / 1000);
 	return report_send(s->o.report, &s->event, EVENT_GATE, ret_number);
 }

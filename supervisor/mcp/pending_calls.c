@@ -173,8 +173,7 @@ record(struct approval *a, enum question_answer answer, const struct answerer *b
 	    .rule = a->rule,
 	    .digest = a->digest,
 	    .answer = question_answer_name(answer),
-	    .uid = by != NULL ? by->uid : 0,
-	    .pid = by != NULL ? by->pid : 0,
+	    .by = by,
 	    .agreed = answer == ANSWER_ONCE || answer == ANSWER_SESSION,
 	    .ns = loop_now() - a->since};
 

@@ -366,8 +366,8 @@ void record_pings(struct session *, const struct pings *);
 struct record_approval {
 	const struct call *call;
 	const char *rule, *answer;
-	const uint8_t *digest; /* of what was shown */
-	uint32_t uid, pid;     /* who answered; pid 0: no answer */
+	const uint8_t *digest;     /* of what was shown */
+	const struct answerer *by; /* NULL: no answer */
 	bool agreed;
 	uint64_t ns; /* how long it took */
 };

@@ -48,7 +48,6 @@ record(struct dialog *d, const char *verdict, const char *outcome, uint64_t *ret
 {
 	struct report *report = *d->approvals->o.report;
 	struct event *e = &d->approvals->event;
-	char who[ANSWERER_TEXT_MAX];
 
 	if (report == NULL)
 		return -EPIPE;
@@ -60,10 +59,7 @@ record(struct dialog *d, const char *verdict, const char *outcome, uint64_t *ret
 	event_text(e, KEY_OUTCOME, outcome);
 	event_text(e, KEY_REQUEST, d->id);
 	event_digest(e, KEY_SHA256, d->digest);
-	if (d->by.pid != 0)
-		event_text(e, KEY_APPROVER, answerer_text(&d->by, who));
-	if (d->by.pid != 0 && answerer_user(&d->by) != NULL)
-		event_text(e, KEY_USER, answerer_user(&d->by));
+	answerer_put(e, &d->by);
 	event_number(e, KEY_DURATION_US, (loop_now() - d->since) / 1000);
 	return report_send(report, e, EVENT_GATE, ret_number);
 }

@@ -4,6 +4,7 @@
  */
 #include "supervisor/secrets/use_approval.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -53,19 +54,47 @@ secrets_grant_take(struct secrets_approvals *a, const char *path,
 	return grants_take(&a->grants, path, policy, loop_now(), ret);
 }
 
-bool
-secrets_approvals_reopen(void *arg, const char *path, const struct answerer *by)
+/* One that a person can reopen: not if all are closed because there are too many. */
+static bool
+is_listed(void *arg, const char *path)
+{
+	const struct secrets_approvals *a = arg;
+
+	return closed_find(a, path) < a->closed_n;
+}
+
+static void
+open_path(void *arg, const char *path)
 {
 	struct secrets_approvals *a = arg;
 	size_t at = closed_find(a, path);
 
 	if (at == a->closed_n)
-		return false;
+		return;
 	a->closed_n--;
 	memmove(a->closed[at], a->closed[a->closed_n], sizeof(a->closed[0]));
-	log_info(
-	    "an agent may ask for %s again (uid %u, pid %u)", path, by->uid, by->pid);
-	return true;
+}
+
+static int
+record_reopened(void *arg, const char *path, const struct answerer *by)
+{
+	struct secrets_approvals *a = arg;
+
+	if (*a->o.report == NULL)
+		return -EPIPE;
+	event_begin(&a->event, EVENT_APPROVE);
+	event_text(&a->event, KEY_SERVER, a->o.name);
+	answerer_put_reopened(&a->event, path, by);
+	return report_send(*a->o.report, &a->event, EVENT_GATE, NULL);
+}
+
+void
+secrets_approvals_reopens(struct secrets_approvals *a, struct approve_socket *socket)
+{
+	approve_on_reopen(socket, &(struct approve_reopen){.record = record_reopened,
+				      .is_closed = is_listed,
+				      .open = open_path,
+				      .arg = a});
 }
 
 /* ---- answers ------------------------------------------------------------------------ */

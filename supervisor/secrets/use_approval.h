@@ -71,8 +71,8 @@ void secrets_approvals_epoch(struct secrets_approvals *, uint64_t epoch);
 void secrets_approvals_reread(struct secrets_approvals *, const struct secrets_context *);
 /* A person has refused its use in this session, and has not reopened it. */
 bool secrets_path_closed(const struct secrets_approvals *, const char *path);
-/* Callback of the approval socket. */
-approve_reopen_fn secrets_approvals_reopen;
+/* Lets a person reopen such paths at this socket. */
+void secrets_approvals_reopens(struct secrets_approvals *, struct approve_socket *);
 
 /* What a start of a server may use without a further question. False: there is none for
  * this path and policy. One for `once` is used up. */

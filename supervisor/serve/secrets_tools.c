@@ -408,8 +408,7 @@ secrets_open(struct hub *h)
 	if (r < 0)
 		return r;
 	if (h->secrets->socket != NULL)
-		approve_on_reopen(
-		    h->secrets->socket, secrets_approvals_reopen, h->secrets->approvals);
+		secrets_approvals_reopens(h->secrets->approvals, h->secrets->socket);
 	h->secrets->manifests.error = -EIO;
 	(void)meta_today(); /* reads the time zone, while files may be opened */
 	return 0;

@@ -66,11 +66,12 @@ def answers():
     third = ask(a, a=3)
     equal(answer(c, pending(c, 1)[0], "deny"), (200, {}))
     equal(refusal(a.wait(third, LONG)), "denied by a person")
-    records = run([KENNEL, "audit", "log", "--json", "--kind", "approve"]).stdout.decode()
-    within('"line"', records)
     a.close()
     b.close()
     pending(c, 0)
+    records = [e["fields"] for e in audit() if e["kind"] == "approve"]
+    equal([(e["name"], e["outcome"], e["channel"]) for e in records],
+          [(["line"], how, "console") for how in ("once", "session", "deny")])
 
 
 @test("an answer is for exactly what was shown: another digest, id or word, no login, and one that is over are refused",

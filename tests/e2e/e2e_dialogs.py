@@ -129,6 +129,8 @@ def buttons():
     equal(len(pending()), 3)
     h.end()
     s.close()
+    said = [e["fields"].get("channel") for e in audit() if e["kind"] == "approve" and e["fields"]["outcome"] != "withdrawn"]
+    equal(said, ["pinentry"] * 4, "the log has where a person answered")
 
 
 @test("an approval that is answered elsewhere closes its dialog; a dialog that dies allows nothing; text of an agent is inert", 120)

@@ -257,6 +257,9 @@ def refused():
     equal(approve({}, "allow", question({})["id"])[0], 0)
     check(refusal(s.wait(rid, LONG)) is None)
     s.close()
+    back = [e["fields"] for e in audit() if e["kind"] == "approve" and e["fields"]["method"] == "reopen"]
+    equal([(e["name"], e["outcome"], e["channel"], e["server"]) for e in back], [(["line"], "reopened", "terminal", "t")])
+    within("uid %d, pid " % os.geteuid(), back[0]["approver"])
 
 
 @test("kennel approve watch asks for the passphrase on its own terminal, and goes on", 120)

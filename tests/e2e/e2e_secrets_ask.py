@@ -69,6 +69,7 @@ def provision():
     equal([(e["verdict"], e["outcome"], e["method"], e["name"], e["request"]) for e in mine],
           [("ask", "asked", "provision", [PATH], rid), ("allow", "ok", "provision", [PATH], rid)])
     within("uid %d" % os.geteuid(), mine[1]["approver"])
+    equal([e.get("channel") for e in mine], [None, "terminal"], "where the value was typed")
     s.done()
 
 
@@ -196,7 +197,7 @@ def false_report():
     s = vaulted()
     s.secret("grant", PATH, "--server", "one", "--policy", s.h.path)
     rid = request(s, "secrets_request_provision", path=PATH)
-    for junk in (struct.pack("<I", 10), struct.pack("<I", 10) + text(PATH) + b"x", struct.pack("<I", 7) + text(PATH),
+    for junk in (struct.pack("<I", 12), struct.pack("<III", 12, 1, 1), struct.pack("<I", 10), struct.pack("<I", 10) + text(PATH) + b"x", struct.pack("<I", 7) + text(PATH),
                  struct.pack("<I", 10) + text("x" * 300)):
         equal(packet(s, junk), b"", "closed")
     equal(packet(s, struct.pack("<I", 10) + text("team/use/other")), struct.pack("<II", 6, 2), "no such question")

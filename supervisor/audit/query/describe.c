@@ -36,8 +36,8 @@ static const struct {
     {"egress", "connection {verdict}: {name}[ port {port}][ at {address}][, {bytes_out} "
 	       "bytes out][, {bytes_in} bytes in][, by {rule}][: {reason}]"},
     {"approve",
-	"approval of {name}: {verdict}[ ({outcome})][ by {approver}][ ({user})][ after "
-	"{duration_us}]"},
+	"approval of {name}: {verdict}[ ({outcome})][ by {approver}][ ({user})][ at the "
+	"{channel}][ after {duration_us}]"},
     {"vault", "vault: {action}[ {name}][ for {server}][ by {source}][, uid {uid}]"
 	      "[, {outcome}][ with status {status}][: {reason}]"},
     {"registry", "registry: {action}[ {name}][ by {source}] {outcome}[: {reason}]"},

@@ -301,6 +301,7 @@ static const struct column approved_column[] = {
     {"outcome", CELL_TEXT, 12},
     {"user", CELL_TEXT, 12},
     {"approver", CELL_TEXT, 20},
+    {"channel", CELL_TEXT, 8},
     {"duration_us", CELL_US, 11},
     {"sha256", CELL_ID, 12},
     {"call", CELL_NUMBER, 8},
