@@ -735,6 +735,7 @@ KENNEL = \
 	supervisor/servers/server_add.o \
 	supervisor/servers/server_change.o \
 	supervisor/servers/server_check.o \
+	supervisor/servers/server_connect.o \
 	supervisor/servers/server_dump.o \
 	supervisor/servers/server_list.o \
 	supervisor/servers/server_log.o \

@@ -200,6 +200,8 @@ answer(struct client *c)
 	uint64_t deadline = loop_now() + CLIENT_WAIT_MS * LOOP_MS;
 	int r;
 
+	if (c->until != 0 && c->until < deadline)
+		deadline = c->until;
 	for (;;) {
 		if ((r = hear(c, deadline)) < 0)
 			return r;
@@ -212,6 +214,7 @@ answer(struct client *c)
 		}
 		if (!is_ours(c))
 			continue;
+		c->answered = true;
 		if ((c->m.flags & (JSON_TOP_TWICE | JSON_RESULT_TWICE)) != 0)
 			return failed(c, -EPROTO, "duplicate key in the response");
 		if (c->m.top[TOP_RESULT].type == JSON_IS_OBJECT)
@@ -300,9 +303,17 @@ greet(struct client *c)
 int
 client_open(struct client *c, int to, int from, const char *capabilities)
 {
+	return client_open_until(c, to, from, capabilities, 0);
+}
+
+int
+client_open_until(
+    struct client *c, int to, int from, const char *capabilities, uint64_t until)
+{
 	int r;
 
-	*c = (struct client){.to = to, .from = from, .shown = capabilities};
+	*c = (struct client){
+	    .to = to, .from = from, .shown = capabilities, .until = until};
 	buf_init(&c->text, QUESTION_MAX);
 	r = frame_in_init(&c->in, from, MCP_MESSAGE_MAX);
 	if (r == 0)

@@ -5,6 +5,8 @@
 #ifndef KENNEL_SUPERVISOR_CLI_MCP_CLIENT_H
 #define KENNEL_SUPERVISOR_CLI_MCP_CLIENT_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -22,11 +24,13 @@
 struct client {
 	int to, from; /* owned */
 	struct frame_in in;
-	bool modern;              /* 2026-07-28: no initialize, _meta in each request */
-	const char *shown;        /* client capabilities, as a JSON object */
-	unsigned int id;          /* of the last request */
-	struct buf text;          /* the current request */
-	struct json_message m;    /* the current answer; its line is in `in` */
+	bool modern;           /* 2026-07-28: no initialize, _meta in each request */
+	const char *shown;     /* client capabilities, as a JSON object */
+	unsigned int id;       /* of the last request */
+	uint64_t until;        /* of loop_now: all answers come before it; 0: no limit */
+	bool answered;         /* the server has answered a request */
+	struct buf text;       /* the current request */
+	struct json_message m; /* the current answer; its line is in `in` */
 	char why[CLIENT_WHY_MAX]; /* printable lines, the last one without its newline */
 };
 
@@ -45,6 +49,9 @@ int client_reap(pid_t);
  * -EPIPE, -EPROTO, -ENOMEM, with why.
  */
 int client_open(struct client *, int to, int from, const char *capabilities);
+/* The same, for all that is asked of this client, until a time of loop_now. */
+int client_open_until(
+    struct client *, int to, int from, const char *capabilities, uint64_t until);
 void client_free(struct client *);
 /* Logs "what: why", each line of why as a message. */
 void client_log(const char *what, const char *why);

@@ -64,6 +64,9 @@ static const struct {
     [COMMAND_DISABLE] = {{"server", "disable"}, .words = 1, .messages = true},
     [COMMAND_SECRETS] = {{"secret", "list", "--json", "--all"}, .words = 0},
     [COMMAND_LOG] = {{"audit", "log", "--json", "-n", "500"}, .words = 0},
+    /* 20 s to connect, and the end of a server that does not end by itself */
+    [COMMAND_ADD] = {{"server", "add", "--json", "--connect"}, .reads = true, .s = 60},
+    [COMMAND_REMOVE] = {{"server", "remove"}, .words = 1, .messages = true},
 };
 
 /* No option, and nothing that a terminal or a log takes for something else. */

@@ -4,7 +4,7 @@
  *	Host	must name the console. After DNS rebinding the browser believes that the
  *		console is another host, and names that one.
  *	Origin	must be the console's in a request that changes something. A browser sends
- *		it with every POST, and no script can change it.
+ *		it with every POST and DELETE, and no script can change it.
  *	type	must be JSON: an HTML form of another page cannot send it.
  */
 #include "supervisor/console/request_check.h"
@@ -27,9 +27,16 @@ is_post(const struct http_request *q)
 }
 
 static bool
+is_get(const struct http_request *q)
+{
+	return strcmp(q->method, "GET") == 0;
+}
+
+static bool
 method_fits(const struct http_request *q, const char *authority)
 {
-	return strcmp(q->method, "GET") == 0 || (is_post(q) && request_is_api(q));
+	return is_get(q) ||
+	       (request_is_api(q) && (is_post(q) || strcmp(q->method, "DELETE") == 0));
 }
 
 static bool
@@ -44,7 +51,7 @@ origin_fits(const struct http_request *q, const char *authority)
 	char origin[ORIGIN_MAX];
 
 	if (q->origin == NULL)
-		return !is_post(q);
+		return is_get(q);
 	(void)snprintf(origin, sizeof(origin), "http://%s", authority);
 	return strcmp(q->origin, origin) == 0;
 }
@@ -83,7 +90,7 @@ static const struct {
 } checks[] = {
     {headers_fit, 400, "a header is repeated"},
     {host_fits, 421, "the header Host does not name the console"},
-    {method_fits, 405, "expected GET, or POST to the API"},
+    {method_fits, 405, "expected GET, or POST or DELETE to the API"},
     {origin_fits, 403, "the header Origin is not the console's"},
     {site_fits, 403, "another page has sent the request"},
     {type_fits, 415, "expected the content type application/json"},

@@ -17,7 +17,8 @@
 
 #define MESSAGE_MAX 512
 
-#define MCP_PATH CONSOLE_API "mcp/"
+#define MCP      CONSOLE_API "mcp"
+#define MCP_PATH MCP "/"
 
 /* Makes the body of the reply of what the command printed. 0 or -errno. */
 typedef int view_fn(struct buf *output, struct buf *ret);
@@ -38,6 +39,12 @@ static int
 put_servers(struct buf *output, struct buf *ret)
 {
 	return wrap("servers", output, ret);
+}
+
+static int
+put_whole(struct buf *output, struct buf *ret)
+{
+	return buf_put(ret, output->data, output->len);
 }
 
 static int
@@ -68,15 +75,18 @@ put_log(struct buf *output, struct buf *ret)
 	return r < 0 ? r : buf_puts(ret, "]}");
 }
 
+/* With POST the body is what the command reads, and judges. */
 static const struct view {
-	const char *path;
+	const char *method, *path;
 	enum command command;
 	view_fn *put;
 	const char *shell; /* the same for a person */
 } views[] = {
-    {CONSOLE_API "mcp", COMMAND_SERVERS, put_servers, "kennel server list"},
-    {CONSOLE_API "secrets", COMMAND_SECRETS, put_secrets, "kennel secret list --all"},
-    {CONSOLE_API "log", COMMAND_LOG, put_log, "kennel audit log"},
+    {"GET", MCP, COMMAND_SERVERS, put_servers, "kennel server list"},
+    {"GET", CONSOLE_API "secrets", COMMAND_SECRETS, put_secrets,
+	"kennel secret list --all"},
+    {"GET", CONSOLE_API "log", COMMAND_LOG, put_log, "kennel audit log"},
+    {"POST", MCP, COMMAND_ADD, put_whole, "kennel server add"},
 };
 
 /* ---- when a command has ended --------------------------------------------------------- */
@@ -84,6 +94,7 @@ static const struct view {
 struct pending_view {
 	struct http_wait *wait;
 	const struct view *view; /* NULL: a change */
+	enum command command;
 };
 
 static void
@@ -111,11 +122,24 @@ put_view(
 		failed(reply, view);
 		return;
 	}
-	reply->status = HTTP_OK;
+	/* what a command refuses to read was the browser's */
+	reply->status = status == EXIT_INPUT && strcmp(view->method, "POST") == 0
+			    ? HTTP_BAD
+			    : HTTP_OK;
+}
+
+static unsigned int
+refusal_of(enum command command, int status)
+{
+	if (command != COMMAND_REMOVE)
+		return HTTP_BAD;
+	return status == EXIT_INPUT   ? HTTP_NOT_FOUND
+	       : status == EXIT_USAGE ? HTTP_CONFLICT /* a policy or a file has it */
+				      : HTTP_FAILED;
 }
 
 static void
-put_change(struct http_reply *reply, int status, struct buf *output)
+put_change(struct http_reply *reply, enum command command, int status, struct buf *output)
 {
 	char why[MESSAGE_MAX];
 
@@ -123,7 +147,7 @@ put_change(struct http_reply *reply, int status, struct buf *output)
 		while (output->len > 0 && output->data[output->len - 1] == '\n')
 			output->len--;
 		(void)log_quote(why, sizeof(why), output->data, output->len);
-		console_error(reply, HTTP_BAD, why);
+		console_error(reply, refusal_of(command, status), why);
 		return;
 	}
 	reply->status = buf_puts(&reply->body, "{}") < 0 ? HTTP_FAILED : HTTP_OK;
@@ -139,7 +163,7 @@ on_ended(void *arg, int status, struct buf *output)
 	if (p->view != NULL)
 		put_view(reply, p->view, status, output);
 	else
-		put_change(reply, status, output);
+		put_change(reply, p->command, status, output);
 	http_reply_done(p->wait);
 	free(p);
 }
@@ -152,7 +176,8 @@ start(struct console *c, struct command_call *call, const struct view *view,
 	int r = -ENOMEM;
 
 	if (p != NULL) {
-		*p = (struct pending_view){.wait = q->wait, .view = view};
+		*p = (struct pending_view){
+		    .wait = q->wait, .view = view, .command = call->command};
 		call->fn = on_ended;
 		call->arg = p;
 		r = command_run(&c->commands, call);
@@ -190,20 +215,47 @@ change_enabled(struct console *c, const struct http_request *q, struct http_repl
 	start(c, &call, NULL, q, reply);
 }
 
+/* False: the body is no JSON, and the reply says so. */
+static bool
+take_body(
+    const struct http_request *q, struct command_call *call, struct http_reply *reply)
+{
+	struct json_message m;
+
+	if (strcmp(q->method, "POST") != 0)
+		return true;
+	if (json_scan(q->body, q->body_len, &m) < 0) {
+		console_error(reply, HTTP_BAD, "expected JSON");
+		return false;
+	}
+	call->input = q->body;
+	call->input_len = q->body_len;
+	return true;
+}
+
 bool
 view_answer(struct console *c, const struct http_request *q, struct http_reply *reply)
 {
-	bool is_get = strcmp(q->method, "GET") == 0;
 	struct command_call call = {.word_n = 0};
 
-	for (size_t i = 0; is_get && i < ARRAY_LEN(views); i++)
-		if (strcmp(q->path, views[i].path) == 0) {
+	for (size_t i = 0; i < ARRAY_LEN(views); i++)
+		if (strcmp(q->method, views[i].method) == 0 &&
+		    strcmp(q->path, views[i].path) == 0) {
 			call.command = views[i].command;
-			start(c, &call, &views[i], q, reply);
+			if (take_body(q, &call, reply))
+				start(c, &call, &views[i], q, reply);
 			return true;
 		}
-	if (is_get || strncmp(q->path, MCP_PATH, strlen(MCP_PATH)) != 0)
+	if (strcmp(q->method, "GET") == 0 ||
+	    strncmp(q->path, MCP_PATH, strlen(MCP_PATH)) != 0)
 		return false;
-	change_enabled(c, q, reply);
+	if (strcmp(q->method, "DELETE") == 0) {
+		call = (struct command_call){.command = COMMAND_REMOVE,
+		    .word = {q->path + strlen(MCP_PATH)},
+		    .word_n = 1};
+		start(c, &call, NULL, q, reply);
+	} else {
+		change_enabled(c, q, reply);
+	}
 	return true;
 }

@@ -243,6 +243,7 @@ static const struct help_option server_options[] = {
     {"--auth-ref", "REFERENCE", "where the credential is, never the credential"},
     {"--env", "NAME=REFERENCE", "a variable that it needs; may be repeated"},
     {"--note", "TEXT", "what it is for"},
+    {"--connect", NULL, "start it once, and list its tools"},
 };
 
 #define REGISTRY_VERBS "Which servers there are"
@@ -256,18 +257,25 @@ static const struct help_verb server_verbs[] = {
     {"show", REGISTRY_VERBS, "NAME [--json]", "print all that is known of a server",
 	"--json", "kennel server show github", "server"},
     {"add", REGISTRY_VERBS,
-	"NAME [--env NAME=REFERENCE]... [--note TEXT] -- COMMAND [ARG...]\n"
-	"NAME --url URL [--auth TYPE --auth-ref REFERENCE] [--env NAME=REFERENCE]... "
-	"[--note TEXT]",
+	"[--connect] NAME [--env NAME=REFERENCE]... [--note TEXT] -- COMMAND [ARG...]\n"
+	"[--connect] NAME --url URL [--auth TYPE --auth-ref REFERENCE] "
+	"[--env NAME=REFERENCE]... [--note TEXT]\n"
+	"[--connect] --json < FILE",
 	"add a server to the registry, or replace it",
-	"--url --auth --auth-ref --env --note",
+	"--url --auth --auth-ref --env --note --connect --json",
 	"kennel server add github --env TOKEN=vault:team/github/token -- gh-mcp", "-",
 	.more =
 	    "This grants nothing: the server starts only if its policy grants the "
 	    "command.\n"
 	    "A REFERENCE is env:NAME, file:/PATH, vault:A/B/C, or JSON such as\n"
 	    "{\"cmd\": [\"/usr/bin/pass\", \"x\"]}. A text that looks like a secret is "
-	    "refused."},
+	    "refused.\n"
+	    "With --connect, the server is started once in its sandbox, if its policy "
+	    "grants\n"
+	    "it, and its tools are listed; the exit status is 1 if it does not answer in "
+	    "20 s.\n"
+	    "With --json, standard input has the server, as in an export, and JSON is "
+	    "printed."},
     {"enable", REGISTRY_VERBS, "NAME", "let a server start again", "",
 	"kennel server enable github", "server"},
     {"disable", REGISTRY_VERBS, "NAME", "do not start a server", "",
@@ -275,7 +283,9 @@ static const struct help_verb server_verbs[] = {
 	.more = "The registry keeps it, also for a server of a policy or a file."},
     {"remove", REGISTRY_VERBS, "NAME", "remove a server from the registry", "",
 	"kennel server remove github", "server",
-	.more = "All that was discovered of it is removed too."},
+	.more = "All that was discovered of it is removed too, and every `kennel serve` "
+		"ends its\n"
+		"process."},
     {"export", REGISTRY_VERBS, "", "print the registry as JSON", "",
 	"kennel server export > servers.json", "",
 	.more = "The servers that a person or an agent has added; never a credential."},

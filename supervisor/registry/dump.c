@@ -20,6 +20,7 @@
 #include "shim/base/log.h"
 #include "supervisor/registry/reference.h"
 #include "supervisor/registry/row_check.h"
+#include "supervisor/registry/secret_shaped.h"
 
 #define VERSION    1
 #define TEXT_MAX   (64u << 10) /* of one member */
@@ -127,7 +128,7 @@ dump_write(struct registry *g, struct buf *out)
 /* ---- reading ------------------------------------------------------------------- */
 
 struct dump {
-	const char *file;
+	const char *file; /* NULL: an entry */
 	const uint8_t *text;
 	const uint8_t *at; /* of the value being read */
 	struct server_rows rows;
@@ -158,6 +159,8 @@ bad(struct dump *d, int r, const char *format, ...)
 	va_start(ap, format);
 	(void)vsnprintf(text, sizeof(text), format, ap); /* may be cut */
 	va_end(ap);
+	if (d->file == NULL)
+		return reason_set(d->why, r, "%s", text);
 	return reason_set(d->why, r, "%s:%u: %s", d->file, line_of(d), text);
 }
 
@@ -168,6 +171,8 @@ unknown(struct dump *d, struct json key)
 	size_t len;
 
 	(void)json_text(key, text, sizeof(text), &len); /* "" if it is longer */
+	if (secret_shaped(text))
+		return bad(d, -EPERM, "a member's name looks like a secret");
 	(void)log_quote(shown, sizeof(shown), text, strlen(text));
 	return bad(d, -EINVAL, "unknown or duplicate member `%s`", shown);
 }
@@ -240,10 +245,10 @@ free_texts(struct server_row *row)
 }
 
 static int
-read_members(struct dump *d, struct json server, struct server_row *row)
+read_members(
+    struct dump *d, struct json server, struct server_row *row, bool seen[MEMBERS])
 {
 	struct json key, value;
-	bool seen[MEMBERS] = {false};
 	struct json_walk w;
 	size_t i;
 
@@ -295,6 +300,7 @@ static int
 read_server(struct dump *d, struct json server)
 {
 	struct server_row row = {.scope = "user", .source = FROM_PERSON, .enabled = true};
+	bool seen[MEMBERS] = {false};
 	int r;
 
 	d->at = server.at;
@@ -302,7 +308,7 @@ read_server(struct dump *d, struct json server)
 		return bad(d, -EINVAL, "expected an object in `mcp_servers`");
 	if (d->rows.n == REGISTRY_ROWS_MAX)
 		return bad(d, -EINVAL, "too many servers in `mcp_servers`");
-	r = read_members(d, server, &row);
+	r = read_members(d, server, &row, seen);
 	if (r == 0)
 		r = keep_row(d, &row);
 	free_texts(&row);
@@ -393,4 +399,50 @@ dump_read(const char *file, const char *text, size_t len, struct server_rows *re
 	*ret_generation = d.generation == INT64_MAX ? highest(&d.rows) : d.generation;
 	*ret = d.rows;
 	return 0;
+}
+
+/* ---- an entry --------------------------------------------------------------------- */
+
+static int
+check_entry(struct dump *d, struct server_row *row)
+{
+	if (row->created_gen != 0 || row->policy_server != NULL)
+		return bad(d, -EINVAL, "`%s` is only allowed in an export",
+		    row->created_gen != 0 ? "created_gen" : "policy_server");
+	if (row->name == NULL)
+		return bad(d, -EINVAL, "`name` is missing");
+	if (row->transport == NULL)
+		return bad(d, -EINVAL, "`transport` is missing: stdio or http");
+	if (row->url == NULL && strcmp(row->transport, "http") == 0)
+		return bad(d, -EINVAL, "`url` is missing");
+	row->policy_server = row->name;
+	if (row->auth_type == NULL)
+		row->auth_type = "none";
+	return row_check(row, d->why);
+}
+
+int
+dump_read_entry(const char *text, size_t len, struct server_row *ret, bool *ret_enabled,
+    struct reason *why)
+{
+	struct dump d = {.text = (const uint8_t *)text, .why = why};
+	struct server_row row = {.scope = "user", .source = FROM_PERSON, .enabled = true};
+	struct server_row texts; /* what is allocated: others are set later */
+	bool seen[MEMBERS] = {false};
+	struct json_message m;
+	int r = json_scan(d.text, len, &m);
+
+	if (r < 0 || m.root.type != JSON_IS_OBJECT)
+		return bad(&d, -EINVAL, "expected a JSON object");
+	r = read_members(&d, m.root, &row, seen);
+	texts = row;
+	if (r == 0)
+		r = check_entry(&d, &row);
+	for (size_t i = 0; r == 0 && i < MEMBERS; i++)
+		if (members[i].kind == KIND_BOOL)
+			*ret_enabled = seen[i];
+	if (r == 0 && server_row_copy(&row, ret) < 0)
+		r = bad(&d, -ENOMEM, "out of memory");
+	free_texts(&texts);
+	return r;
 }

@@ -1,6 +1,6 @@
 /*
- * Export and import of the registry's own rows, those of persons and agents
- * (docs/FORMAT.registry).
+ * Export and import of the registry's own rows, those of persons and agents, and one
+ * server in the same form (docs/FORMAT.registry).
  */
 #ifndef KENNEL_SUPERVISOR_REGISTRY_DUMP_H
 #define KENNEL_SUPERVISOR_REGISTRY_DUMP_H
@@ -19,5 +19,15 @@ int dump_write(struct registry *, struct buf *out);
  */
 int dump_read(const char *file, const char *text, size_t len, struct server_rows *ret,
     uint64_t *ret_generation, struct reason *why);
+
+#define ENTRY_MAX (64u << 10) /* bytes of an entry */
+/*
+ * Reads a person's entry: an object with the members of a server of a dump, but without
+ * created_gen and policy_server. `name` and `transport` are required. *ret_enabled: the entry says whether
+ * it is enabled. Returns 0, and a row that the caller frees (own); -EINVAL; -EPERM: a text
+ * that looks like a secret. why names the member (row_member), never a value.
+ */
+int dump_read_entry(const char *text, size_t len, struct server_row *ret,
+    bool *ret_enabled, struct reason *why);
 
 #endif

@@ -175,3 +175,26 @@ row_check(const struct server_row *row, struct reason *why)
 		r = check_references("env", row->env_json, why);
 	return r < 0 ? r : check_auth(row, why);
 }
+
+/* ---- the member of a refusal -------------------------------------------------------- */
+
+/* A reason begins with a member, as in "env.NAME: ...", or has it as its first text in
+ * backquotes, as in "`args[2]` looks like a secret". */
+const char *
+row_member(const struct reason *why)
+{
+	static const char *const members[] = {"name", "transport", "command", "args",
+	    "url", "headers", "auth_type", "auth", "env", "note", "enabled",
+	    "policy_server", "created_gen"};
+	const char *at = why->text;
+	size_t len = strcspn(at, "`.:[");
+
+	if (at[len] == '`') {
+		at += len + 1;
+		len = strcspn(at, "`.:[");
+	}
+	for (size_t i = 0; i < ARRAY_LEN(members); i++)
+		if (strlen(members[i]) == len && memcmp(members[i], at, len) == 0)
+			return members[i];
+	return NULL;
+}

@@ -14,5 +14,8 @@ bool row_name_is_valid(const char *name);
 /* Returns 0; -EINVAL; -EPERM: a text that looks like a secret. why names the member,
  * never a value. */
 int row_check(const struct server_row *, struct reason *why);
+/* The member of a row that the reason of row_check or of dump_read_entry names; NULL: it
+ * names none. */
+const char *row_member(const struct reason *why);
 
 #endif

@@ -1,19 +1,26 @@
 /*
- * kennel server add: a person adds a server to the registry, or replaces it.
+ * kennel server add: a person adds a server to the registry, or replaces it. With --json,
+ * standard input has it, so that no text of it is among the arguments of a process, and
+ * what is printed is JSON too: this is what the console runs.
  *
- * Process: kennel, as the calling user. Starts nothing. Each addition and each refusal has
- * a record in the audit log. A word of the command line may be a misplaced secret: only
- * names of servers and files are shown.
+ * Process: kennel, as the calling user. Starts nothing, unless --connect is given. Each addition and each refusal has
+ * a record in the audit log. An argument may be a misplaced secret: only names of
+ * servers and files are shown.
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "policy/base/output.h"
 #include "shim/base/array.h"
+#include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/help/help.h"
+#include "supervisor/registry/dump.h"
 #include "supervisor/registry/reference.h"
 #include "supervisor/registry/row_check.h"
 #include "supervisor/servers/servers.h"
@@ -26,6 +33,9 @@ struct adding {
 	struct buf args, env, auth; /* JSON */
 	const char *auth_ref;
 	size_t env_n;
+	bool json;        /* the row comes from standard input */
+	bool connect;     /* and is tried at once */
+	bool has_enabled; /* it says whether it is enabled */
 };
 
 /* The canonical form of a JSON text, in place. */
@@ -139,6 +149,8 @@ add_options(struct adding *a, int argc, char **argv, struct reason *why)
 				break;
 		if (k < ARRAY_LEN(option) && i + 1 < argc) {
 			*option[k].to = argv[++i];
+		} else if (strcmp(argv[i], "--connect") == 0) {
+			a->connect = true;
 		} else if (strcmp(argv[i], "--env") == 0 && i + 1 < argc) {
 			if (add_env(a, argv[++i], why) < 0)
 				return -1;
@@ -163,26 +175,121 @@ add_options(struct adding *a, int argc, char **argv, struct reason *why)
 	return 0;
 }
 
-/* Prints what the new row means. */
-static void
-say_added(const char *name, const struct row_change *done)
-{
-	static struct server_view view; /* large */
-	struct server_state state;
-	const struct server_row *row;
+/* ---- what is printed ------------------------------------------------------------------ */
 
-	printf("%s %s\n",
-	    done->existed && done->owner >= FROM_PERSON ? "replaced" : "added", name);
-	if (server_view_open(false, &view) == 0 &&
-	    (row = server_view_find(&view, name)) != NULL) {
+/* Tries it, unless something is known to keep it from starting. */
+static void
+try(struct adding *a, struct server_view *view, struct connection *ret)
+{
+	const struct server_row *row = server_view_find(view, a->row.name);
+	struct server_state state;
+	int r;
+
+	*ret = (struct connection){.outcome = NULL};
+	if (!a->connect || row == NULL || row->source != FROM_PERSON)
+		return;
+	server_state(view, row, &state);
+	if (state.reason != NULL)
+		return;
+	r = server_connect(view, row, ret);
+	if (r < 0)
+		log_error("unable to store what %s lists: %s", row->name, strerror(-r));
+	server_view_close(view); /* it has other lists now */
+	if (server_view_open(false, view) != 0)
+		log_error("unable to read the registry again"); /* row: not found */
+}
+
+static void
+put_text(const struct adding *a, const struct server_row *row, bool replaced,
+    const char *detail, const struct connection *is)
+{
+	printf("%s %s\n", replaced ? "replaced" : "added", a->row.name);
+	if (row->source == FROM_FILE)
+		printf("%s is also defined by %s, which has precedence\n", row->name,
+		    row->file);
+	if (detail[0] != '\0')
+		printf("it does not start yet: %s\n", detail);
+	if (is->outcome != NULL && is->why[0] == '\0')
+		printf("connected: %llu tool%s\n", (unsigned long long)row->tools_n,
+		    row->tools_n == 1 ? "" : "s");
+	else if (is->outcome != NULL)
+		printf("%s: %s\n", is->outcome, is->why);
+}
+
+/* `detail` is a sentence about why it is not connected, or null. */
+static void
+put_json(struct server_view *view, const struct server_row *row, bool replaced,
+    const char *detail, const struct connection *is)
+{
+	char text[STATE_DETAIL_MAX];
+	struct out o;
+
+	if (is->outcome != NULL)
+		(void)snprintf(text, sizeof(text), "%s", is->why); /* fits */
+	else if (row->source == FROM_FILE)
+		(void)snprintf(text, sizeof(text),
+		    "%s is also defined by %.4000s, which has precedence", row->name,
+		    row->file); /* fits */
+	else
+		(void)snprintf(text, sizeof(text), "%s", detail); /* same size */
+	out_init(&o, stdout);
+	out_object(&o, NULL);
+	server_put(view, row, &o, "server");
+	out_yes(&o, "replaced", replaced);
+	out_text_or_null(&o, "connection", is->outcome);
+	out_text_or_null(&o, "detail", text[0] != '\0' ? text : NULL);
+	out_end(&o);
+}
+
+/* Prints what the new row means. 0; 1: it was tried, and is not connected; or an exit
+ * status. */
+static int
+report(struct adding *a, const struct row_change *done)
+{
+	bool replaced = done->existed && done->owner >= FROM_PERSON;
+	static struct server_view view; /* large */
+	struct connection is = {.outcome = NULL};
+	const struct server_row *row = NULL;
+	struct server_state state;
+	int status = server_view_open(false, &view);
+
+	if (status == 0) {
+		try(a, &view, &is);
+		row = server_view_find(&view, a->row.name);
+	}
+	if (row != NULL) {
 		server_state(&view, row, &state);
-		if (row->source == FROM_FILE)
-			printf("%s is also defined by %s, which has precedence\n", name,
-			    row->file);
-		if (state.reason != NULL)
-			printf("it does not start yet: %s\n", state.detail);
+		if (a->json)
+			put_json(&view, row, replaced, state.detail, &is);
+		else
+			put_text(a, row, replaced, state.detail, &is);
+		status = a->connect && (is.outcome == NULL || is.why[0] != '\0');
+	} else if (status == 0) {
+		log_error("%s was added, and removed again meanwhile", a->row.name);
+		status = EXIT_FAILED;
 	}
 	server_view_close(&view);
+	return fflush(stdout) != 0 ? EXIT_FAILED : status;
+}
+
+/* ---- the registry --------------------------------------------------------------------- */
+
+/* What a person has decided stays: to disable the server; and what an entry does not say,
+ * because neither the list nor the console shows it. */
+static void
+keep_earlier(struct adding *a, const struct server_row *old)
+{
+	if (!a->has_enabled && old->source != FROM_AGENT)
+		a->row.enabled = old->enabled;
+	if (!a->json || old->source < FROM_PERSON)
+		return;
+	a->row.policy_server = old->policy_server;
+	if (a->row.note == NULL)
+		a->row.note = old->note;
+	if (a->row.auth_ref == NULL) {
+		a->row.auth_type = old->auth_type;
+		a->row.auth_ref = old->auth_ref;
+	}
 }
 
 static int
@@ -200,9 +307,8 @@ add(struct adding *a)
 		return status;
 	}
 	r = registry_find(g, a->row.name, &old);
-	/* a person's decision to disable the server stays */
-	if (r == 0 && old.n > 0 && old.row[0].source != FROM_AGENT)
-		a->row.enabled = old.row[0].enabled;
+	if (r == 0 && old.n > 0)
+		keep_earlier(a, &old.row[0]);
 	if (r == 0)
 		r = registry_put(g, &a->row, &done);
 	server_rows_free(&old);
@@ -212,8 +318,80 @@ add(struct adding *a)
 		return server_log_end(EXIT_FAILED, strerror(-r));
 	}
 	status = server_log_end(0, NULL);
-	say_added(a->row.name, &done);
-	return status;
+	r = report(a, &done);
+	return status != 0 ? status : r;
+}
+
+/* ---- an entry on standard input ---------------------------------------------------------- */
+
+/* Parses `add --json [--connect]`: 0 or EXIT_USAGE. */
+static int
+json_options(struct adding *a, int argc, char **argv)
+{
+	a->json = true;
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--connect") == 0)
+			a->connect = true;
+		else if (strcmp(argv[i], "--json") != 0)
+			return help_usage(&server_help, "add",
+			    "--json reads the server from standard input, and takes no "
+			    "other argument than --connect");
+	}
+	return 0;
+}
+
+static int
+read_entry(struct adding *a, struct reason *why)
+{
+	char *text = NULL;
+	size_t len = 0;
+	int r = fd_slurp(STDIN_FILENO, ENTRY_MAX, &text, &len);
+
+	if (r < 0)
+		return reason_set(why, r, "unable to read the server: %s", strerror(-r));
+	r = dump_read_entry(text, len, &a->row, &a->has_enabled, why);
+	explicit_bzero(text, len); /* it may have a misplaced secret */
+	free(text);
+	return r;
+}
+
+/* The refusal, for a program: {"error":{"field":"url","message":"..."}} */
+static void
+put_refusal(const struct reason *why)
+{
+	struct out o;
+
+	out_init(&o, stdout);
+	out_object(&o, NULL);
+	out_object(&o, "error");
+	out_text_or_null(&o, "field", row_member(why));
+	out_text(&o, "message", why->text);
+	out_end(&o);
+	out_end(&o);
+	(void)fflush(stdout); /* the status says it too */
+}
+
+static bool
+has_option(int argc, char **argv, const char *name)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+		if (strcmp(argv[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* 0, an exit status after reporting it; or -1, with why. */
+static int
+read_row(struct adding *a, int argc, char **argv, struct reason *why)
+{
+	int status;
+
+	if (has_option(argc, argv, "--json")) {
+		status = json_options(a, argc, argv);
+		return status == 0 && read_entry(a, why) < 0 ? -1 : status;
+	}
+	status = add_options(a, argc, argv, why);
+	return status == 0 && complete(a, why) < 0 ? -1 : status;
 }
 
 int
@@ -229,12 +407,12 @@ server_add_main(int argc, char **argv)
 	buf_init(&a.args, JSON_MAX);
 	buf_init(&a.env, JSON_MAX);
 	buf_init(&a.auth, JSON_MAX);
-	status = add_options(&a, argc, argv, &why);
-	if (status == 0 && complete(&a, &why) < 0)
-		status = -1;
+	status = read_row(&a, argc, argv, &why);
 	if (status == 0) {
 		status = add(&a);
 	} else if (status < 0) {
+		if (a.json)
+			put_refusal(&why);
 		log_error("server add: %s", why.text);
 		if (a.row.name != NULL && !row_name_is_valid(a.row.name))
 			a.row.name = NULL; /* it may be anything */
@@ -243,5 +421,6 @@ server_add_main(int argc, char **argv)
 	buf_free(&a.args);
 	buf_free(&a.env);
 	buf_free(&a.auth);
+	free(a.row.own);
 	return status;
 }

@@ -2,16 +2,18 @@
  * kennel server enable, disable, remove, trust: what a person changes.
  *
  * Process: kennel, as the calling user. Starts nothing. Each change and each refusal has
- * a record in the audit log. A word of the command line may be a misplaced secret: only
- * names of servers and files are shown.
+ * a record in the audit log. An argument may be a misplaced secret: only names of
+ * servers and files are shown.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "shim/base/array.h"
 #include "shim/base/log.h"
 #include "supervisor/base/exit_status.h"
+#include "supervisor/base/person_socket.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/help/help.h"
 #include "supervisor/registry/row_check.h"
@@ -124,12 +126,34 @@ do_disable(struct registry *g, const struct server_row *row)
 	return registry_enable(g, row->name, row->source, false);
 }
 
+/* Ends its process in each session of `kennel serve`, which then reads the registry again:
+ * a server that it does not define any more is not started again. */
+static void
+drop_from_sessions(const char *name)
+{
+	static long pid[STATUS_SESSIONS_MAX];
+	size_t n = person_sockets(HUB_SOCKET, pid, ARRAY_LEN(pid));
+	enum restart_outcome outcome;
+
+	for (size_t i = 0; i < n; i++) {
+		int r = status_restart(pid[i], name, &outcome);
+
+		if (r < 0 && !status_ended(pid[i], r))
+			log_warn("kennel serve, process %ld, does not answer: %s; it may "
+				 "still run %s",
+			    pid[i], strerror(-r), name);
+	}
+}
+
 static int
 do_remove(struct registry *g, const struct server_row *row)
 {
 	enum row_source owner;
+	int r = registry_remove(g, row->name, FROM_PERSON, &owner);
 
-	return registry_remove(g, row->name, FROM_PERSON, &owner);
+	if (r == 0)
+		drop_from_sessions(row->name);
+	return r;
 }
 
 /* Callback. */

@@ -28,7 +28,7 @@
 #define ROW_BEFORE_PATH ((size_t)20 + (size_t)3 * 7 + 16 + 5)
 
 struct listing {
-	struct server_view view;
+	struct server_view *view;
 	struct out o;
 	bool json, tools;
 };
@@ -70,16 +70,16 @@ put_generation(struct out *o, const char *key, uint64_t gen)
 
 /* The members of the list; the object stays open. */
 static void
-put_members(struct listing *l, const struct server_row *row)
+put_members(struct listing *l, const char *key, const struct server_row *row)
 {
 	const struct known_policy *known =
-	    known_policy_find(&l->view.policies, row->policy_server);
+	    known_policy_find(&l->view->policies, row->policy_server);
 	bool pinned = known != NULL && known->server != NULL && known->server->pins.n > 0;
 	struct server_state state;
 	struct out *o = &l->o;
 
-	server_state(&l->view, row, &state);
-	out_object(o, NULL);
+	server_state(l->view, row, &state);
+	out_object(o, key);
 	put_id(o, "id", row);
 	out_text(o, "name", row->name);
 	out_text(o, "transport", row->transport);
@@ -200,11 +200,11 @@ static void
 put_server(struct listing *l, const struct server_row *row)
 {
 	const struct known_policy *known =
-	    known_policy_find(&l->view.policies, row->policy_server);
+	    known_policy_find(&l->view->policies, row->policy_server);
 	char note[STATE_DETAIL_MAX] = "";
 	struct server_state state;
 
-	server_state(&l->view, row, &state);
+	server_state(l->view, row, &state);
 	put_row(row->name, row_source_name(row->source), known);
 	if (known != NULL)
 		policy_note(known, note);
@@ -219,8 +219,8 @@ put_unused(struct listing *l)
 {
 	char note[STATE_DETAIL_MAX];
 
-	for (size_t i = 0; i < l->view.policies.policy_n; i++) {
-		const struct known_policy *known = &l->view.policies.policy[i];
+	for (size_t i = 0; i < l->view->policies.policy_n; i++) {
+		const struct known_policy *known = &l->view->policies.policy[i];
 
 		if (known->name != NULL && known->used)
 			continue;
@@ -234,8 +234,8 @@ put_unused(struct listing *l)
 static bool
 vault_needed(const struct listing *l)
 {
-	for (size_t i = 0; i < l->view.policies.policy_n; i++) {
-		const struct known_policy *known = &l->view.policies.policy[i];
+	for (size_t i = 0; i < l->view->policies.policy_n; i++) {
+		const struct known_policy *known = &l->view->policies.policy[i];
 		const struct policy *p = &known->file->policy;
 
 		for (uint32_t k = 0;
@@ -250,15 +250,15 @@ vault_needed(const struct listing *l)
 static void
 put_all(struct listing *l)
 {
-	if (l->view.rows.n + l->view.policies.policy_n == 0) {
+	if (l->view->rows.n + l->view->policies.policy_n == 0) {
 		printf(
 		    "no policy found in %s: `kennel init NAME -- COMMAND` drafts one\n",
 		    paths_config_dir() != NULL ? paths_config_dir() : "/etc/kennel");
 		return;
 	}
 	printf(ROW, "server", "source", "form", "pinned", "secrets", "policy");
-	for (size_t i = 0; i < l->view.rows.n; i++)
-		put_server(l, &l->view.rows.row[i]);
+	for (size_t i = 0; i < l->view->rows.n; i++)
+		put_server(l, &l->view->rows.row[i]);
 	put_unused(l);
 	if (vault_needed(l) && vault_state_now() == VAULT_LOCKED)
 		printf("the vault is locked: servers with secrets in it do not start "
@@ -415,11 +415,11 @@ static void
 put_tools(struct listing *l, const struct server_row *row)
 {
 	const struct known_policy *known =
-	    known_policy_find(&l->view.policies, row->policy_server);
+	    known_policy_find(&l->view->policies, row->policy_server);
 	struct tool_rows seen = {NULL, 0};
-	int r = l->view.registry == NULL
+	int r = l->view->registry == NULL
 		    ? 0
-		    : registry_tools(l->view.registry, row->name, &seen);
+		    : registry_tools(l->view->registry, row->name, &seen);
 
 	if (r < 0)
 		log_error("unable to read the registry: %s", strerror(-r));
@@ -444,10 +444,10 @@ static void
 show_text(struct listing *l, const struct server_row *row)
 {
 	const struct known_policy *known =
-	    known_policy_find(&l->view.policies, row->policy_server);
+	    known_policy_find(&l->view->policies, row->policy_server);
 	struct server_state state;
 
-	server_state(&l->view, row, &state);
+	server_state(l->view, row, &state);
 	put_line("server", row->name);
 	put_line("source", row_source_name(row->source));
 	put_line("file", row->file);
@@ -468,10 +468,25 @@ show_text(struct listing *l, const struct server_row *row)
 	put_tools(l, row);
 }
 
+void
+server_put(struct server_view *view, const struct server_row *row, struct out *o,
+    const char *key)
+{
+	struct listing l = {.view = view, .o = *o, .json = true};
+
+	put_members(&l, key, row);
+	out_list(&l.o, "tool_list");
+	put_tools(&l, row);
+	out_end(&l.o);
+	out_end(&l.o);
+	*o = l.o;
+}
+
 int
 server_show_main(int argc, char **argv)
 {
-	static struct listing l; /* large */
+	static struct server_view view; /* large */
+	struct listing l = {.view = &view};
 	const struct server_row *row;
 	const char *name = NULL;
 	char unknown[SERVER_UNKNOWN_MAX];
@@ -488,22 +503,18 @@ server_show_main(int argc, char **argv)
 	if (name == NULL)
 		return help_usage(
 		    &server_help, argv[0], "expected the name of one server");
-	status = server_view_open(false, &l.view);
-	row = status == 0 ? server_view_find(&l.view, name) : NULL;
+	status = server_view_open(false, &view);
+	row = status == 0 ? server_view_find(&view, name) : NULL;
 	if (status == 0 && row == NULL) {
-		log_error("%s", server_view_unknown(&l.view, name, unknown));
+		log_error("%s", server_view_unknown(&view, name, unknown));
 		status = EXIT_INPUT;
 	} else if (status == 0 && l.json) {
 		out_init(&l.o, stdout);
-		put_members(&l, row);
-		out_list(&l.o, "tool_list");
-		put_tools(&l, row);
-		out_end(&l.o);
-		out_end(&l.o);
+		server_put(&view, row, &l.o, NULL);
 	} else if (status == 0) {
 		show_text(&l, row);
 	}
-	server_view_close(&l.view);
+	server_view_close(&view);
 	return fflush(stdout) != 0 ? EXIT_FAILED : status;
 }
 
@@ -512,7 +523,7 @@ server_show_main(int argc, char **argv)
 static void
 put_listed(struct listing *l, const struct server_row *row)
 {
-	put_members(l, row);
+	put_members(l, NULL, row);
 	if (l->tools) {
 		out_list(&l->o, "tool_list");
 		put_tools(l, row);
@@ -524,7 +535,8 @@ put_listed(struct listing *l, const struct server_row *row)
 static int
 list(const struct help_family *help, int argc, char **argv)
 {
-	static struct listing l; /* large */
+	static struct server_view view; /* large */
+	struct listing l = {.view = &view};
 	int status;
 
 	for (int i = 1; i < argc; i++) {
@@ -535,19 +547,19 @@ list(const struct help_family *help, int argc, char **argv)
 		else
 			return help_refuse(help, argv[0], argv[i]);
 	}
-	status = server_view_open(false, &l.view);
+	status = server_view_open(false, &view);
 	if (status == 0 && l.json) {
 		out_init(&l.o, stdout);
 		out_list(&l.o, NULL);
-		for (size_t i = 0; i < l.view.rows.n; i++)
-			put_listed(&l, &l.view.rows.row[i]);
+		for (size_t i = 0; i < view.rows.n; i++)
+			put_listed(&l, &view.rows.row[i]);
 		out_end(&l.o);
 	} else if (status == 0) {
 		put_all(&l);
 	}
-	if (status == 0 && (l.view.policies.broken > 0 || l.view.file_broken))
+	if (status == 0 && (view.policies.broken > 0 || view.file_broken))
 		status = EXIT_INPUT;
-	server_view_close(&l.view);
+	server_view_close(&view);
 	return fflush(stdout) != 0 ? EXIT_FAILED : status;
 }
 

@@ -7,6 +7,7 @@
  *	server_state.c		why a server of the list cannot start
  *	server_list.c		kennel list; kennel server list, show
  *	server_add.c		kennel server add
+ *	server_connect.c	its --connect: starts a server once, and lists its tools
  *	server_change.c		kennel server enable, disable, remove, trust
  *	server_dump.c		kennel server export, import
  *	server_check.c		kennel server check
@@ -67,6 +68,31 @@ struct server_state {
 /* The state of a server: what its processes say, and what its configuration shows. */
 void server_state(
     const struct server_view *, const struct server_row *, struct server_state *ret);
+
+/* ---- server_list.c ------------------------------------------------------------- */
+
+struct out;
+/* Writes all of a server, the object of `kennel server show --json`, as this member; key
+ * NULL: of a list, or alone. */
+void server_put(
+    struct server_view *, const struct server_row *, struct out *, const char *key);
+
+/* ---- server_connect.c ---------------------------------------------------------- */
+
+#define CONNECT_S 20 /* until all of it must have been answered */
+
+/* How an attempt to connect has ended. */
+struct connection {
+	const char *outcome; /* a discovery_status: connected unreachable error */
+	char why[1024];      /* printable lines; "": connected */
+};
+/*
+ * Starts a server of the registry, whose state has no reason against it, in its cell and
+ * with its own argv, lists its tools, and ends it. Stores what it learned in the view's
+ * registry; the view's rows stay as they are. 0 or -errno: it could not be stored.
+ */
+int server_connect(
+    struct server_view *, const struct server_row *, struct connection *ret);
 
 /* ---- server_log.c ---------------------------------------------------------------- */
 

@@ -72,8 +72,10 @@ class Console(Terminal):
     def request(self, method, path, body=None, headers=None, leave_out=(), at="127.0.0.1"):
         """(status, headers, body): what a page of the console would send, but for these headers."""
         send = {"Host": self.host()}
+        if method in ("POST", "DELETE"):
+            send["Origin"] = "http://" + self.host()
         if method == "POST":
-            send.update({"Origin": "http://" + self.host(), "Content-Type": "application/json"})
+            send["Content-Type"] = "application/json"
         if self.cookie:
             send["Cookie"] = "kennel-%d=%s" % (self.port, self.cookie)
         if self.key:

@@ -156,11 +156,15 @@ def csrf():
     for kind in ("application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain", "",
                  "application/json; charset=utf-8"):
         refused(c.json("POST", "logout", headers={"Content-Type": kind}), 415, "application/json")
-    for method in ("PUT", "DELETE", "HEAD", "OPTIONS", "TRACE", "CONNECT", "PATCH", "get"):
+    refused(c.json("DELETE", "mcp/x", leave_out=("Origin",)), 403, "Origin")
+    refused(c.json("DELETE", "mcp/x", headers={"Origin": "http://evil.example"}), 403, "Origin")
+    refused(c.json("DELETE", "mcp/x"), 404, "no server `x`")
+    for method in ("PUT", "HEAD", "OPTIONS", "TRACE", "CONNECT", "PATCH", "get"):
         status, headers, _ = c.request(method, "/api/login")
         check(status in (400, 405), method, status)
         check(not [h for h in headers if h.lower().startswith("access-control")], "no page may ask from elsewhere")
-    equal(c.request("POST", "/")[0], 405)
+    for method in ("POST", "DELETE"):
+        equal(c.request(method, "/")[0], 405)
     equal(c.json("GET", "login", headers={"Sec-Fetch-Site": "same-origin", "Origin": "http://" + c.host()})[0], 200)
     equal(c.json("POST", "logout")[0], 200)
 

@@ -71,6 +71,35 @@ def added():
     equal([(n, r["command"]) for n, r in h.rows().items()], [("files", "/bin/cat")])
 
 
+@test("S2-53 server add --json reads a server from standard input; --connect starts it once in its cell and lists its tools", 90)
+def connected():
+    h = Home("connected", far=policy_of("far", TOY, "    tool allow echo\n"), ends=policy_of("ends", "/bin/true"))
+
+    def add(*words, stdin=b"", status=0):
+        r = run([KENNEL, "server", "add", *words], env=h.env, cwd=h.project, stdin=stdin)
+        equal(r.returncode, status, r.stdout + r.stderr)
+        return r.stdout.decode() + r.stderr.decode()
+
+    text = add("--connect", "far", "--", TOY)
+    check(re.search("added far\nconnected: [1-9][0-9]* tools\n", text), text)
+    tools = json.loads(h("server", "show", "far", "--json"))["tool_list"]
+    equal((h.rows()["far"]["discovery_status"], [t["verdict"] for t in tools if t["name"] == "echo"]), ("connected", ["allow"]))
+    within("unreachable: ", add("--connect", "ends", "--", "/bin/true", status=1))
+    equal(h.rows()["ends"]["discovery_status"], "unreachable")
+    within("it does not start yet: no policy", add("--connect", "none", "--", "/bin/true", status=1))
+    within("added none2", add("none2", "--", "/bin/true"), "without --connect nothing is tried")
+    got = json.loads(add("--json", stdin=json.dumps({"name": "j", "transport": "stdio", "command": "/bin/cat"})))
+    equal((got["connection"], got["server"]["reason"], got["replaced"]), (None, "no-policy", False))
+    within('"field":"command"', add("--json", stdin='{"name":"j","transport":"stdio"}', status=65))
+    within("no other argument than --connect", add("--json", "name", "--", "/bin/cat", stdin="{}", status=64))
+    within('"field":null', add("--json", stdin="[" * 70000, status=65), "too large")
+    # what a word after -- looks like is the server's
+    within("added j2", add("j2", "--", "/bin/cat", "--json", "--connect"))
+    equal(h.rows()["j2"]["args"], ["--json", "--connect"])
+    outcomes = [(r["action"], r.get("name"), r["outcome"]) for r in h.records()]
+    check(("add", ["far"], "done") in outcomes and ("add", None, "refused") in outcomes, outcomes)
+
+
 @test("S2-36 C34 what is stored of a server: these columns, lists as JSON, references in place of values", 60)
 def columns():
     h = Home("columns")

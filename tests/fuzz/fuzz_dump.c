@@ -1,5 +1,5 @@
 /*
- * Any bytes as a dump of the registry: what is accepted consists of rows that may be
+ * Any bytes as a dump of the registry, and as a person's entry: what is accepted consists of rows that may be
  * stored, what is refused has a reason of one printable line.
  */
 #include <string.h>
@@ -7,6 +7,23 @@
 #include "supervisor/registry/dump.h"
 #include "supervisor/registry/row_check.h"
 #include "tests/fuzz/fuzz.h"
+
+static void
+read_entry(const char *text, size_t len)
+{
+	struct server_row row = {.own = NULL};
+	struct reason why;
+	bool enabled;
+
+	if (dump_read_entry(text, len, &row, &enabled, &why) < 0) {
+		printable(why.text, strlen(why.text));
+		(void)row_member(&why);
+	} else if (row_check(&row, &why) < 0 || row.source != FROM_PERSON ||
+		   row.created_gen != 0) {
+		abort();
+	}
+	free(row.own);
+}
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
@@ -20,6 +37,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (text == NULL)
 		return 0;
 	memcpy(text, data, len);
+	read_entry(text, len);
 	if (dump_read("dump", text, len, &rows, &generation, &why) < 0) {
 		printable(why.text, strlen(why.text));
 		if (strncmp(why.text, "dump:", 5) != 0 || strchr(why.text, '\n') != NULL)

@@ -154,10 +154,14 @@ requests_of_other_pages_are_refused(void **state)
 	    .host = HERE,
 	    .origin = "http://" HERE,
 	    .type = "application/json"};
-	struct http_request q[] = {
-	    get, get, get, get, get, post, post, post, post, post, post, post};
+	static const struct http_request remove = {.method = "DELETE",
+	    .path = "/api/mcp/x",
+	    .host = HERE,
+	    .origin = "http://" HERE};
+	struct http_request q[] = {get, get, get, get, get, post, post, post, post, post,
+	    post, post, remove, remove, remove};
 	static const unsigned int status[] = {
-	    421, 421, 403, 403, 400, 403, 403, 403, 415, 415, 413, 405};
+	    421, 421, 403, 403, 400, 403, 403, 403, 415, 415, 413, 405, 403, 403, 405};
 	const char *why = NULL;
 
 	q[0].host = NULL;
@@ -172,6 +176,10 @@ requests_of_other_pages_are_refused(void **state)
 	q[9].type = "text/plain";
 	q[10].too_large = true;
 	q[11].path = "/";
+	q[12].origin = NULL;
+	q[13].fetch_site = "same-site";
+	q[14].path = "/";
+	assert_int_equal(request_check(&remove, HERE, &why), 0);
 	assert_int_equal(request_check(&get, HERE, &why), 0);
 	assert_int_equal(request_check(&post, HERE, &why), 0);
 	for (size_t i = 0; i < ARRAY_LEN(q); i++) {
