@@ -72,7 +72,10 @@ static const struct help_option options[] = {
     {"--old", "N", "the size that the witness signed last"},
     {"--size", "N", "prove against the checkpoint of this size"},
     {"--size", "N", "the size that was signed", "witness"},
-    {"--before", "TIME", "remove files whose records are all older"},
+    {"--before", "TIME", "remove files whose records are all older", "prune"},
+    {"--before", "IDX", "only records before the one with this number"},
+    {"--after", "IDX", "only records after the one with this number"},
+    {"--contains", "TEXT", "only records whose JSON contains this text"},
 };
 
 static const struct help_verb verbs[] = {
@@ -82,7 +85,8 @@ static const struct help_verb verbs[] = {
     {"session", HAPPENED, "[OPTION...] SESSION",
 	"print all that happened in one session, as sentences", "* -n",
 	"kennel audit session b7e66f0f0f70be1f", "-"},
-    {"log", HAPPENED, "[OPTION...]", "print the records", "* --kind --all -n",
+    {"log", HAPPENED, "[OPTION...]", "print the records",
+	"* --kind --all -n --before --after --contains",
 	"kennel audit log --verdict deny --since 1d", ""},
     {"tail", HAPPENED, "[-f] [-n COUNT] [OPTION...]",
 	"print the last records, and with -f new ones as they arrive",

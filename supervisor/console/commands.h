@@ -1,7 +1,8 @@
 /*
  * The commands of kennel that the console's launcher runs for its server. The server asks
  * with a number, a few words that are no options, and a pipe that the command reads; it
- * cannot name a program or an option. Both ends are kennel-console.
+ * cannot name a program or an option. A word may be the value of an option that the
+ * command's row names; an empty one leaves that option out. Both ends are kennel-console.
  */
 #ifndef KENNEL_SUPERVISOR_CONSOLE_COMMANDS_H
 #define KENNEL_SUPERVISOR_CONSOLE_COMMANDS_H
@@ -10,10 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define COMMAND_WORDS_MAX  3
+#define COMMAND_WORDS_MAX  6
 #define COMMAND_WORD_MAX   255
 #define COMMAND_INPUT_MAX  8192 /* fits into a pipe (pipe(7): 65,536) */
-#define COMMAND_PACKET_MAX 1024
+#define COMMAND_PACKET_MAX 2048
 #define COMMANDS_MAX       8 /* that run at one time */
 
 /* Each packet begins with a u32 of these. Requests are even, answers odd. */
@@ -32,6 +33,7 @@ enum command {
 	COMMAND_DISABLE,
 	COMMAND_SECRETS,
 	COMMAND_LOG,
+	COMMAND_LOG_VERIFIED, /* the whole log is verified before */
 	COMMAND_ADD,
 	COMMAND_REMOVE,
 	COMMAND_N

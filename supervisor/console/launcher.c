@@ -28,6 +28,7 @@
 
 #define WORDS_MAX 8
 #define COMMAND_S 30
+#define VERIFY_S  300 /* a whole log is read twice */
 
 /* What the server asks for; its texts are part of the packet. */
 struct call {
@@ -51,10 +52,17 @@ struct launcher {
 	bool ended;    /* by a signal */
 };
 
+/* The options of COMMAND_LOG, in the order of views.c. */
+#define LOG_OPTIONS \
+	.words = 6, .option = {"--before=", "--after=", "--server=", "--kind=", \
+			"--verdict=", "--contains="}
+
 /* The rows of enum command. */
 static const struct {
 	const char *word[WORDS_MAX];
-	size_t words;   /* of the server, that follow */
+	size_t words;                          /* of the server, that follow */
+	const char *option[COMMAND_WORDS_MAX]; /* "--kind=": before the word, if it is
+						* not empty; NULL: an argument */
 	bool messages;  /* its messages are part of what it prints */
 	bool reads;     /* a pipe of the server's */
 	unsigned int s; /* then it is killed; 0: COMMAND_S */
@@ -63,19 +71,22 @@ static const struct {
     [COMMAND_ENABLE] = {{"server", "enable"}, .words = 1, .messages = true},
     [COMMAND_DISABLE] = {{"server", "disable"}, .words = 1, .messages = true},
     [COMMAND_SECRETS] = {{"secret", "list", "--json", "--all"}, .words = 0},
-    [COMMAND_LOG] = {{"audit", "log", "--json", "-n", "500"}, .words = 0},
+    [COMMAND_LOG] = {{"audit", "log", "--json", "-n", "500"}, LOG_OPTIONS},
+    [COMMAND_LOG_VERIFIED] = {{"audit", "log", "--json", "-n", "500", "--verified"},
+	LOG_OPTIONS, .s = VERIFY_S},
     /* 20 s to connect, and the end of a server that does not end by itself */
     [COMMAND_ADD] = {{"server", "add", "--json", "--connect"}, .reads = true, .s = 60},
     [COMMAND_REMOVE] = {{"server", "remove"}, .words = 1, .messages = true},
 };
 
-/* No option, and nothing that a terminal or a log takes for something else. */
+/* No option, and nothing that a terminal or a log takes for something else. option: that
+ * the word is the value of, and part of its argument; or NULL. */
 static bool
-word_fits(const char *word)
+word_fits(const char *word, const char *option)
 {
 	size_t len = strlen(word);
 
-	if (len == 0 || len > COMMAND_WORD_MAX || word[0] == '-')
+	if (len > COMMAND_WORD_MAX || (option == NULL && (len == 0 || word[0] == '-')))
 		return false;
 	for (size_t i = 0; i < len; i++)
 		if ((unsigned char)word[i] < ' ' || word[i] == 0x7f)
@@ -86,13 +97,33 @@ word_fits(const char *word)
 bool
 command_words_fit(enum command c, const char *const word[], size_t n)
 {
+	if (c >= COMMAND_N || commands[c].words != n)
+		return false;
 	for (size_t i = 0; i < n; i++)
-		if (!word_fits(word[i]))
+		if (!word_fits(word[i], commands[c].option[i]))
 			return false;
-	return c < COMMAND_N && commands[c].words == n;
+	return true;
 }
 
 /* ---- a command ---------------------------------------------------------------------- */
+
+/* In the child: adds what the server sent, each word after its option. */
+static size_t
+put_words(const struct call *call, char *argv[], size_t n)
+{
+	static char value[COMMAND_WORDS_MAX][COMMAND_WORD_MAX + 32];
+
+	for (size_t i = 0; i < call->word_n; i++) {
+		const char *option = commands[call->command].option[i];
+
+		if (call->word[i][0] == '\0')
+			continue;
+		(void)snprintf(value[i], sizeof(value[i]), "%s%s",
+		    option != NULL ? option : "", call->word[i]); /* fits */
+		argv[n++] = value[i];
+	}
+	return n;
+}
 
 /* In the child. */
 static void
@@ -105,8 +136,7 @@ become(const struct launcher *l, const struct call *call, int out)
 
 	for (size_t i = 0; i < WORDS_MAX && commands[c].word[i] != NULL; i++)
 		argv[n++] = (char *)(uintptr_t)commands[c].word[i];
-	for (size_t i = 0; i < call->word_n; i++)
-		argv[n++] = (char *)(uintptr_t)call->word[i];
+	argv[put_words(call, argv, n)] = NULL;
 	launcher_release();
 	if (null < 0 || dup2(call->input >= 0 ? call->input : null, STDIN_FILENO) < 0 ||
 	    dup2(out, STDOUT_FILENO) < 0 ||

@@ -19,6 +19,7 @@
 
 #define MCP      CONSOLE_API "mcp"
 #define MCP_PATH MCP "/"
+#define LOG_PATH CONSOLE_API "log"
 
 /* Makes the body of the reply of what the command printed. 0 or -errno. */
 typedef int view_fn(struct buf *output, struct buf *ret);
@@ -85,9 +86,10 @@ static const struct view {
     {"GET", MCP, COMMAND_SERVERS, put_servers, "kennel server list"},
     {"GET", CONSOLE_API "secrets", COMMAND_SECRETS, put_secrets,
 	"kennel secret list --all"},
-    {"GET", CONSOLE_API "log", COMMAND_LOG, put_log, "kennel audit log"},
     {"POST", MCP, COMMAND_ADD, put_whole, "kennel server add"},
 };
+
+#define LOG_ALTERED 1 /* exit status of kennel audit (kennel-audit(1)) */
 
 /* ---- when a command has ended --------------------------------------------------------- */
 
@@ -114,8 +116,19 @@ put_view(
     struct http_reply *reply, const struct view *view, int status, struct buf *output)
 {
 	struct json_message m;
+	const char *why = NULL;
 
-	if (view->command == COMMAND_LOG && status == EXIT_NOT_FOUND)
+	if (view->put == put_log && status == LOG_ALTERED)
+		why = "a record of the log is not as it was written: `kennel audit "
+		      "verify` names the first one";
+	if (view->put == put_log && status == EXIT_USAGE)
+		why = "invalid filter: expected one that `kennel audit log` takes";
+	if (why != NULL) {
+		console_error(
+		    reply, status == EXIT_USAGE ? HTTP_BAD : HTTP_CONFLICT, why);
+		return;
+	}
+	if (view->put == put_log && status == EXIT_NOT_FOUND)
 		(void)buf_puts(output, "{\"size\":0}\n"); /* no log yet; else: failed */
 	if (output->len == 0 || view->put(output, &reply->body) < 0 ||
 	    json_scan(reply->body.data, reply->body.len, &m) < 0) {
@@ -188,10 +201,71 @@ start(struct console *c, struct command_call *call, const struct view *view,
 	}
 	free(p);
 	console_error(reply, r == -EINVAL ? HTTP_BAD : HTTP_UNAVAILABLE,
-	    r == -EINVAL ? "a name is empty, longer than 255 bytes, begins with - or has "
-			   "a control character"
+	    r == -EINVAL && view != NULL
+		? "a filter is longer than 255 bytes or has a control character"
+	    : r == -EINVAL
+		? "a name is empty, longer than 255 bytes, begins with - or has "
+		  "a control character"
 	    : r == -EBUSY ? "too many commands run; try again in a second"
 			  : "unable to run a command of kennel; try again");
+}
+
+/* ---- a page of the log ----------------------------------------------------------------- */
+
+/* COMMAND_LOG takes them in this order. */
+static const char *const log_filters[] = {
+    "before", "after", "server", "kind", "verdict", "contains"};
+typedef char log_words[ARRAY_LEN(log_filters)][COMMAND_WORD_MAX + 2];
+
+/* "": it is not given. Also reads "verified". False: not an object of texts. */
+static bool
+read_filters(const struct http_request *q, log_words ret, bool *ret_verified)
+{
+	struct json_message m;
+	struct json value;
+	size_t len;
+	int r;
+
+	memset(ret, 0, sizeof(log_words));
+	*ret_verified = false;
+	if (strcmp(q->method, "GET") == 0)
+		return true;
+	if (json_scan(q->body, q->body_len, &m) < 0 || m.root.type != JSON_IS_OBJECT)
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(log_filters); i++) {
+		r = json_get(m.root, log_filters[i], &value);
+		if (r == 0)
+			r = json_text(value, ret[i], sizeof(ret[i]), &len);
+		if (r < 0 && r != -ENOENT)
+			return false;
+	}
+	*ret_verified =
+	    json_get(m.root, "verified", &value) == 0 && value.type == JSON_IS_TRUE;
+	return true;
+}
+
+/* POST /api/log {"before":"4711","server":"github",...,"verified":true}, all of them
+ * optional. The command judges what they mean. */
+static void
+show_log(struct console *c, const struct http_request *q, struct http_reply *reply)
+{
+	static const struct view plain = {
+	    LOG_PATH, COMMAND_LOG, put_log, "kennel audit log"};
+	static const struct view verified = {
+	    LOG_PATH, COMMAND_LOG_VERIFIED, put_log, "kennel audit log --verified"};
+	struct command_call call = {.word_n = ARRAY_LEN(log_filters)};
+	log_words words;
+	bool verify;
+
+	if (!read_filters(q, words, &verify)) {
+		console_error(reply, HTTP_BAD,
+		    "expected an object with filters, texts of at most 255 bytes");
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(log_filters); i++)
+		call.word[i] = words[i];
+	call.command = verify ? COMMAND_LOG_VERIFIED : COMMAND_LOG;
+	start(c, &call, verify ? &verified : &plain, q, reply);
 }
 
 /* ---- changes ---------------------------------------------------------------------------- */
@@ -238,6 +312,10 @@ view_answer(struct console *c, const struct http_request *q, struct http_reply *
 {
 	struct command_call call = {.word_n = 0};
 
+	if (strcmp(q->path, LOG_PATH) == 0 && strcmp(q->method, "DELETE") != 0) {
+		show_log(c, q, reply);
+		return true;
+	}
 	for (size_t i = 0; i < ARRAY_LEN(views); i++)
 		if (strcmp(q->method, views[i].method) == 0 &&
 		    strcmp(q->path, views[i].path) == 0) {

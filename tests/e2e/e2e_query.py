@@ -52,6 +52,24 @@ def real_session():
     check(wait_for(lambda: not descendants(os.getpid()), 8), "the recorder stays")
 
 
+@test("log: --before, --after and --contains print a part of the log, also with --verified; a number that is none is refused")
+def parts():
+    real_session()
+    for more in ((), ("--verified",)):
+        every = rows("log", *more)
+        idx = [r["idx"] for r in every]
+        check(len(idx) > 8, idx)
+        equal(rows("log", "--before", str(idx[4]), *more), every[:4])
+        equal(rows("log", "--after", str(idx[4]), *more), every[5:])
+        equal(rows("log", "--before", str(idx[6]), "--after=%d" % idx[2], "-n", "2", *more), every[4:6])
+        equal(rows("log", "--contains", "/nope/tool", *more), [r for r in every if "/nope/tool" in json.dumps(r)])
+        equal(rows("log", "--contains", "/nope/TOOL", *more), [])
+        within(b"--contains x --after 3 --before 7", b" ".join(ask("log", "--contains", "x", "--before", "7", "--after", "3", *more).split()))
+    for bad in ("--before=0", "--before=-1", "--after=x", "--contains="):
+        ask("log", bad, status=64)
+    ask("sessions", "--before", "3", status=64)
+
+
 @test("K-10 a real session's log answers session, why, denials, tool, exec, secret, changes and gaps")
 def real():
     real_session()

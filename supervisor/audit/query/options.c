@@ -166,6 +166,7 @@ TAKE_TEXT(seed)
 TAKE_TEXT(out)
 TAKE_TEXT(report)
 TAKE_TEXT(for_verify)
+TAKE_TEXT(contains)
 TAKE_FLAG(verified)
 TAKE_FLAG(bare)
 TAKE_FLAG(follow)
@@ -214,6 +215,22 @@ static bool
 take_rows(struct query *q, const char *v)
 {
 	return read_count(v, &q->last_rows) == 0;
+}
+
+/* --before: records before this number */
+static bool
+take_before(struct query *q, const char *v)
+{
+	return read_count(v, &q->beyond) == 0;
+}
+
+static bool
+take_after(struct query *q, const char *v)
+{
+	if (read_count(v, &q->first) < 0)
+		return false;
+	q->first++;
+	return true;
 }
 
 static bool
@@ -270,6 +287,9 @@ static const struct option_row {
     {"--installs", 'I', NULL, take_installs},
     {"-n", 'n', "count above 0", take_n},
     {"-n", 'N', "count above 0", take_rows},
+    {"--before", 'b', "number of a record", take_before},
+    {"--after", 'b', "number of a record", take_after},
+    {"--contains", 'b', "text", take_contains},
     {"-f", 'f', NULL, take_follow},
     {"--once", '1', NULL, take_once},
     {"--text", 't', NULL, take_text},
@@ -390,6 +410,9 @@ options_match(const struct query *q, const struct log_record *record)
 		return false;
 	if (q->tool != NULL && (log_record_find(record, "action") == NULL ||
 				   !log_record_is(record, "name", q->tool)))
+		return false;
+	if (q->contains != NULL &&
+	    memmem(record->body, record->len, q->contains, strlen(q->contains)) == NULL)
 		return false;
 	if ((q->hide && one_of(QUERY_HIDDEN, record->kind)) ||
 	    (q->present && log_record_absent(record)))

@@ -32,6 +32,7 @@ struct query {
 	const char *out;        /* -o */
 	const char *report;     /* kind of a report, or --format of export */
 	const char *for_verify; /* a new directory */
+	const char *contains;   /* --contains: bytes of the record's JSON */
 	uint64_t days;
 	bool verified, bare /* no header */, follow, all, once, text;
 	bool absent;   /* --absent: what is absent too */

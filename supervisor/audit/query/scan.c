@@ -155,6 +155,7 @@ add_where(struct sql *sql, const struct query *q)
 	    {q->session != NULL, " AND session = ?8"},
 	    {q->tool != NULL, " AND tool = ?9"},
 	    {q->rule != NULL, " AND rule = ?10"},
+	    {q->contains != NULL, " AND instr(body, ?11) > 0"},
 	    {only_denied(q), " AND verdict <> 'allow'"},
 	    {q->denied, " AND verdict <> 'ask'"},
 	    {q->present, " AND verdict IS NOT '" VERDICT_ABSENT "'"},
@@ -207,6 +208,9 @@ prepare(
 			(void)sqlite3_bind_text(
 			    s, 5 + (int)i, text[i], -1, SQLITE_STATIC);
 	}
+	if (q->contains != NULL) /* bytes: instr then compares bytes */
+		(void)sqlite3_bind_blob(
+		    s, 11, q->contains, (int)strlen(q->contains), SQLITE_STATIC);
 	return s;
 }
 

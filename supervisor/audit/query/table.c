@@ -49,6 +49,7 @@ print_asked(const struct query *q, FILE *out, void (*inert)(FILE *, const char *
 	    {"rule", q->rule},
 	    {"control", q->control},
 	    {"seed", q->seed},
+	    {"contains", q->contains},
 	};
 	char time[DESCRIBE_TIME_MAX];
 
@@ -63,6 +64,10 @@ print_asked(const struct query *q, FILE *out, void (*inert)(FILE *, const char *
 		fprintf(out, " --from %s", describe_time(q->from_ns, 9, time));
 	if (q->to_given)
 		fprintf(out, " --to %s", describe_time(q->to_ns, 9, time));
+	if (q->first > 0)
+		fprintf(out, " --after %" PRIu64, q->first - 1);
+	if (q->beyond > 0)
+		fprintf(out, " --before %" PRIu64, q->beyond);
 	if (q->last_n + q->last_rows > 0) /* a verb has one of them */
 		fprintf(out, " -n %" PRIu64, q->last_n + q->last_rows);
 	if (q->days > 0)

@@ -59,7 +59,7 @@ see_log(void *arg, const struct log_record *record)
 const struct verb verbs_log[] = {
     {.name = "log",
 	.words = "",
-	.may = "kan",
+	.may = "kanb",
 	.column = log_column,
 	.column_n = ARRAY_LEN(log_column),
 	.begin = begin_log,
