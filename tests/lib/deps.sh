@@ -82,6 +82,7 @@ for what in "$@"; do
 		;;
 	browser)
 		need chromium chromium
+		need npm npm
 		need iproute2 ip
 		;;
 	dialogs)
@@ -158,5 +159,5 @@ case " $* " in
 *" test "* | *" demo "*) packages tests/node build/node ;;
 esac
 case " $* " in
-*" net "*) packages tests/net build/net-node ;;
+*" net "* | *" browser "*) packages tests/net build/net-node ;;
 esac
