@@ -250,9 +250,9 @@ static void
 show_log(struct console *c, const struct http_request *q, struct http_reply *reply)
 {
 	static const struct view plain = {
-	    LOG_PATH, COMMAND_LOG, put_log, "kennel audit log"};
-	static const struct view verified = {
-	    LOG_PATH, COMMAND_LOG_VERIFIED, put_log, "kennel audit log --verified"};
+	    "POST", LOG_PATH, COMMAND_LOG, put_log, "kennel audit log"};
+	static const struct view verified = {"POST", LOG_PATH, COMMAND_LOG_VERIFIED,
+	    put_log, "kennel audit log --verified"};
 	struct command_call call = {.word_n = ARRAY_LEN(log_filters)};
 	log_words words;
 	bool verify;
