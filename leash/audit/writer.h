@@ -139,9 +139,11 @@ enum event_key {
 	KEY_CUT,     /* number: fields cut or left out; set here, not by callers */
 	KEY_END
 };
-/* Values of KEY_PURPOSE: the session installs a package, or fetches a catalog. */
+/* Values of KEY_PURPOSE: the session installs a package, fetches a catalog, or lists the
+ * definitions of a server for `server pin`, under its policy without the pins. */
 #define PURPOSE_INSTALL "install"
 #define PURPOSE_FETCH   "fetch"
+#define PURPOSE_PIN     "pin"
 
 const char *event_key_name(enum event_key);
 bool event_key_is_number(enum event_key);

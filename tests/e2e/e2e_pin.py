@@ -90,6 +90,24 @@ def add_line():
     within("echo", p.tools())
 
 
+@test("audit changes names the starts of server pin, and the policy in force stays the one before")
+def pinning():
+    p = Place("pinning", server())
+
+    def changes():
+        return [json.loads(line) for line in run([KENNEL, "audit", "changes", "--diff", "--json", "--no-header"], env=p.env).stdout.splitlines()]
+    p.pin("--add-line")
+    p.tools()
+    p.pin("--add-line")
+    p.tools()
+    p.write(reads(p.path).decode().replace("server t {\n", "server t {\n    about \"more\"\n    tool deny zebra\n"))
+    p.tools()
+    got = changes()
+    equal([c["what"] for c in got], ["pinning", "first", "pinning", "new"], got)
+    equal((got[2]["before"], got[3]["before"]), (got[1]["policy"], got[1]["policy"]))
+    absent("pins", got[3]["diff"], "the pins have not changed")
+
+
 @test("a new review shows how the definitions differ from the reviewed ones before it replaces them, and asks on a terminal")
 def replaced():
     p = Place("replaced", described("Adds two numbers."))

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "leash/audit/writer.h"
 #include "shim/base/array.h"
 #include "shim/base/hex.h"
 #include "supervisor/audit/log/kept_policies.h"
@@ -356,6 +357,34 @@ put_change(struct ask *ask, const struct log_record *record, const char *what,
 	table_text(table, record->session);
 }
 
+/* Is the record of a session of `server pin`? Its first record has the purpose. */
+static bool
+is_pinning(struct ask *ask, const struct log_record *record)
+{
+	const char *part[] = {"", record->session, PURPOSE_PIN};
+	struct group_row *row = group_at(ask->groups, part, ARRAY_LEN(part));
+
+	if (row != NULL && log_record_is(record, "purpose", PURPOSE_PIN))
+		row->flag = 1;
+	return row != NULL && row->flag == 1;
+}
+
+/* Prints a start of `server pin`, by the first record of its session. */
+static int
+see_pinning(struct ask *ask, const struct log_record *record, struct group_row *now,
+    const uint8_t id[MERKLE_HASH_LEN])
+{
+	char before[2 * MERKLE_HASH_LEN + 1] = "";
+
+	if (record->ts < ask->from_ns || !log_record_is(record, "purpose", PURPOSE_PIN))
+		return 0;
+	if (now->flag)
+		(void)hex_put(before, now->extra, MERKLE_HASH_LEN);
+	put_change(ask, record, "pinning", or_null(before));
+	put_diff(ask, now->flag ? now->extra : NULL, id);
+	return ferror(ask->table.out) ? -EPIPE : 0;
+}
+
 static int
 see_changes(void *arg, const struct log_record *record)
 {
@@ -372,6 +401,8 @@ see_changes(void *arg, const struct log_record *record)
 	    !hex_get(policy, strlen(policy), id, sizeof(id)))
 		return 0;
 	now = group_at(ask->groups, now_part, 1);
+	if (now != NULL && is_pinning(ask, record))
+		return see_pinning(ask, record, now, id);
 	ever = group_count(ask->groups, record, ever_part, 2);
 	if (now == NULL || ever == NULL)
 		return -E2BIG;
