@@ -253,6 +253,7 @@ serve(struct leash *l)
 	if (r < 0)
 		die("unable to wait for events: %s", strerror(-r));
 	cover_unwatch(l);
+	network_last(l);
 	leash_drain(l);
 }
 

@@ -8,8 +8,10 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "leash/egress/dial.h"
 #include "leash/network.h"
@@ -18,7 +20,8 @@
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 
-#define HEAR_MAX 64 /* reports handled before a message of the server */
+#define HEAR_MAX 64   /* reports handled before a message of the server */
+#define LAST_MS  2000 /* for the reports of what is open at the end */
 
 static void
 event_of(struct leash *l, struct event *e, const char *verdict)
@@ -289,6 +292,7 @@ let_go(struct network *n, const struct egress_report *e, const struct network_as
 	if (report_late(l->report) ||
 	    report_send(l->report, &out, EVENT_GATE, &number) < 0)
 		return network_refuse(n, e, EGRESS_UNRECORDED);
+	n->used = true;
 	return wait_add(n, e->id, true, number);
 }
 
@@ -440,4 +444,23 @@ network_watch(struct leash *l)
 	if (r >= 0 && n->dial >= 0)
 		r = n->dial_slot = loop_add(&l->loop, n->dial, POLLIN, on_dial, n);
 	return r < 0 ? r : 0;
+}
+
+void
+network_last(struct leash *l)
+{
+	struct network *n = l->network;
+	uint64_t until = loop_now() + LAST_MS * LOOP_MS, now;
+
+	if (n == NULL || n->relay < 0 || !n->used)
+		return;
+	n->lost = true;
+	/* kennel-egress reports what is open, and exits; syscalls: shutdown poll */
+	(void)shutdown(n->relay, SHUT_WR);
+	while (n->relay >= 0 && (now = loop_now()) < until) {
+		struct pollfd p = {n->relay, POLLIN, 0};
+
+		if (!hear_one(n) && n->relay >= 0)
+			(void)poll(&p, 1, (int)((until - now) / LOOP_MS) + 1);
+	}
 }

@@ -45,7 +45,8 @@ struct network {
 	int relay, dial; /* channels; -1: none, or closed */
 	int relay_slot, dial_slot;
 	pid_t relay_pid, dial_pid;
-	bool lost; /* its end has been reported */
+	bool lost; /* its end has been reported, or is expected */
+	bool used; /* a connection was let go */
 	struct network_wait wait[EGRESS_CONNS_MAX];
 	size_t wait_n;
 	struct network_ask ask[NETWORK_ASKS_MAX];
@@ -69,6 +70,8 @@ int network_watch(struct leash *);
 /* Handles the reports that the relay has sent so far. It reports a refusal before the
  * client gets its answer, so call it before passing on what the server says of that. */
 void network_hear(struct leash *);
+/* The server is gone: its connections end, and what they have carried is recorded. */
+void network_last(struct leash *);
 /* More records are on the disk than before, or the channel has room again. */
 void network_recorded(struct leash *);
 /* The server has no network any more. */

@@ -112,6 +112,14 @@ conn_close(struct relay *r, struct conn *c, enum egress_why why, bool reset)
 	end(r, c, why, (enum dial_why)0, reset);
 }
 
+void
+conn_close_all(struct relay *r)
+{
+	for (size_t i = 0; i < r->conn_top; i++)
+		if (r->conn[i].state != CONN_FREE)
+			conn_close(r, &r->conn[i], EGRESS_OK, false);
+}
+
 /* ---- the beginning -------------------------------------------------------------- */
 
 static struct conn *

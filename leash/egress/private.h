@@ -184,6 +184,8 @@ void conn_timers(struct relay *, uint64_t now);
 void conn_busy(struct relay *);
 uint32_t conn_id(const struct relay *, const struct conn *);
 void conn_close(struct relay *, struct conn *, enum egress_why, bool reset);
+/* The server is gone: each connection ends, and is reported. */
+void conn_close_all(struct relay *);
 /* Sets the state; some wait for a timeout. */
 void conn_state(struct relay *, struct conn *, enum conn_state);
 

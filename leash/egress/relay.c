@@ -187,8 +187,10 @@ on_leash(struct relay *r)
 		    r->leash, memory, sizeof(memory), &len, fds, WIRE_FDS_MAX, &fds_n);
 		if (e == -EAGAIN)
 			return;
-		if (e < 0)
+		if (e < 0) {
+			conn_close_all(r);
 			relay_end("the leash is gone");
+		}
 		wire_in_init(&in, memory, len);
 		e = leash_message(r, &in, fds, fds_n);
 		if (e < 0)

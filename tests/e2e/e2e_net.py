@@ -30,6 +30,23 @@ def plain():
              bytes_in=len(HELLO) + 11)
 
 
+@test("connections that are open when the server ends have their bytes on record")
+def open_at_the_end():
+    over = threading.Event()
+
+    def far(s, _):  # its end takes longer than the session's
+        s.sendall(b"hello" + s.recv(3))
+        over.wait(60)
+    world.Server("9.8.7.12", 5096, far)
+    try:
+        equal(probe("net allow db.test.example:5096 plain", ["left", "db.test.example", 5096, 40]), ["hello123"])
+        opened, closed = (egress(action=a, name="db.test.example", port=5096) for a in ("open", "close"))
+    finally:
+        over.set()
+    equal(sorted(e["request"] for e in closed), sorted(e["request"] for e in opened))
+    equal([(e["bytes_out"], e["bytes_in"], e["verdict"]) for e in closed], [(3, 8, "allow")] * 40)
+
+
 @test("audit egress: each connection is one row, with what became of it")
 def outcomes():
     world.Server("9.8.7.12", 5095, world.hello)

@@ -61,6 +61,19 @@ def v_hold(host, port, send, timeout):
     return s.recv(65536).decode("latin-1")
 
 
+left = []
+
+
+def v_left(host, port, n):
+    """n connections that answer once, and are open when the program ends."""
+    for _ in range(n):
+        s = connect(host, port)
+        s.sendall(b"123")
+        check = s.recv(65536)
+        left.append(s)
+    return check.decode("latin-1")
+
+
 def v_wait(path):
     """Until a file is there."""
     while not os.path.exists(path):
