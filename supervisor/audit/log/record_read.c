@@ -159,7 +159,8 @@ take_fields(struct cursor *c, struct scan *scan)
 		for (size_t i = 0; i < scan->field_n; i++) {
 			const struct span *k = &scan->field[i].key;
 
-			if (k->len == f->key.len &&
+			/* the first byte, before a call: most keys differ in it */
+			if (k->len == f->key.len && k->data[0] == f->key.data[0] &&
 			    memcmp(k->data, f->key.data, k->len) == 0)
 				return false;
 		}
@@ -201,7 +202,8 @@ scan_find(const struct scan *scan, const char *key)
 	for (size_t i = 0; i < scan->field_n; i++) {
 		const struct span *k = &scan->field[i].key;
 
-		if (k->len == len && memcmp(k->data, key, len) == 0)
+		if (k->len == len && k->data[0] == (uint8_t)key[0] &&
+		    memcmp(k->data, key, len) == 0)
 			return &scan->field[i];
 	}
 	return NULL;

@@ -276,15 +276,15 @@ look_at_kind(struct rows *rows, struct piece *piece, uint64_t idx)
 
 /* ---- records ----------------------------------------------------------------------- */
 
+/* Of the record whose cells were read. */
 static int
-check_body(struct rows *rows, sqlite3_stmt *s, struct piece *piece, uint64_t at)
+check_body(struct rows *rows, struct piece *piece, uint64_t at)
 {
 	uint64_t idx = piece->first + at;
 	const void *body;
 	const char *lie;
 	int len;
 
-	cells_get(s, rows->cell, COLUMNS_ALL);
 	body = rows->cell[BODY].bytes;
 	len = rows->cell[BODY].len;
 	if (body == NULL || len <= 0 || (size_t)len > AUDIT_BODY_MAX)
@@ -308,12 +308,14 @@ check_record(struct rows *rows, struct piece *piece, uint64_t at)
 
 	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)piece->first + (sqlite3_int64)at);
 	code = sqlite3_step(s);
-	if (code == SQLITE_ROW)
-		r = check_body(rows, s, piece, at);
-	else if (code == SQLITE_DONE)
+	if (code == SQLITE_ROW) {
+		cells_get(s, rows->cell, COLUMNS_ALL);
+		r = check_body(rows, piece, at);
+	} else if (code == SQLITE_DONE) {
 		r = bad_record(&piece->answer, piece->first + at, "it is missing");
-	else
+	} else {
 		r = sql_failed(&piece->answer, rows->db, piece->first + at);
+	}
 	(void)sqlite3_reset(s);
 	return r;
 }
@@ -346,7 +348,9 @@ check_tile(struct rows *rows, struct piece *piece, uint64_t t)
 	    sqlite3_column_bytes(s, 1) != (int)TILE_LEN) {
 		r = bad_record(&piece->answer, first, "its tile is missing");
 	} else {
-		other = first_other(sqlite3_column_blob(s, 1), leaf);
+		other = TILE_WIDTH;
+		if (memcmp(sqlite3_column_blob(s, 1), leaf, TILE_LEN) != 0)
+			other = first_other(sqlite3_column_blob(s, 1), leaf);
 		if (other < TILE_WIDTH)
 			r = bad_record(&piece->answer, first + other,
 			    "its hash differs from the one in its tile");
@@ -396,24 +400,29 @@ is_found(struct rows *rows, uint64_t idx)
 	return found;
 }
 
-/* The scan shows record i. If it is the first of a page, looks up both this record
- * and the last one of the page before. */
+/* The scan shows record i, whose cells were read. If it is the first of a page, looks up
+ * both this record and the last one of the page before. */
 static bool
 is_on_its_page(struct rows *rows, const struct piece *piece, uint64_t i)
 {
 	uint64_t idx = piece->first + i;
+	const struct cell *body = &rows->cell[BODY];
+	bool found;
 
-	if (sqlite3_column_int64(rows->scan_rec, 0) != (sqlite3_int64)idx)
+	if (rows->cell[IDX].type != SQLITE_INTEGER ||
+	    rows->cell[IDX].number != (int64_t)idx)
 		return false;
-	rows->page_bytes += (size_t)sqlite3_column_bytes(rows->scan_rec, BODY);
+	rows->page_bytes += (size_t)body->len;
 	if (i > 0 && pages_asked(rows->db) == rows->pages)
 		/* otherwise SQLite counts differently than expected */
 		return rows->page_bytes <= PAGE_MOST;
 	if (i > 0 && idx - 1 != rows->page_first && !is_found(rows, idx - 1))
 		return false;
 	rows->page_first = idx;
-	rows->page_bytes = (size_t)sqlite3_column_bytes(rows->scan_rec, BODY);
-	return is_found(rows, idx);
+	rows->page_bytes = (size_t)body->len;
+	found = is_found(rows, idx);
+	rows->pages = pages_asked(rows->db);
+	return found;
 }
 
 /* Checks the tile that this record fills; check_order.c checks one that began in the
@@ -421,9 +430,13 @@ is_on_its_page(struct rows *rows, const struct piece *piece, uint64_t i)
 static int
 check_tile_behind(struct rows *rows, struct piece *piece, uint64_t i)
 {
+	int r;
+
 	if (piece->first % TILE_WIDTH != 0 || i % TILE_WIDTH != TILE_WIDTH - 1)
 		return 0;
-	return check_tile(rows, piece, i / TILE_WIDTH);
+	r = check_tile(rows, piece, i / TILE_WIDTH);
+	rows->pages = pages_asked(rows->db); /* the tile's are not the scan's */
+	return r;
 }
 
 /* Checks the records with a scan. */
@@ -435,12 +448,15 @@ check_scanned(struct rows *rows, struct piece *piece)
 
 	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)piece->first);
 	for (uint64_t i = 0; r == 0 && i < piece->n; i++) {
-		r = has_row(rows, s) && is_on_its_page(rows, piece, i)
-			? check_body(rows, s, piece, i)
-			: -EBADMSG;
+		if (!has_row(rows, s)) {
+			r = -EBADMSG;
+			break;
+		}
+		cells_get(s, rows->cell, COLUMNS_ALL);
+		r = is_on_its_page(rows, piece, i) ? check_body(rows, piece, i)
+						   : -EBADMSG;
 		if (r == 0)
 			r = check_tile_behind(rows, piece, i);
-		rows->pages = pages_asked(rows->db);
 	}
 	(void)sqlite3_reset(s);
 	if (r == 0 && piece->n > 0 && !is_found(rows, piece->first + piece->n - 1))
