@@ -539,6 +539,7 @@ KENNEL = \
 	supervisor/answer/open_list.o \
 	supervisor/answer/session.o \
 	supervisor/answer/show.o \
+	supervisor/answer/shown.o \
 	supervisor/answer/verbs.o \
 	supervisor/answer/watch.o \
 	supervisor/answer/watch_screen.o \

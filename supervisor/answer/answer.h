@@ -4,6 +4,7 @@
  *	session.c	one session: list its approvals, answer one, reopen a path
  *	approval_id.c	the id by which a user names an approval
  *	show.c		an approval as text, and as JSON
+ *	shown.c		an approval as a program has shown it
  *	detail_lines.c	an approval as lines for a screen
  *	open_list.c	the pending approvals of all sessions, kept up to date
  *	verbs.c		kennel approve: list, allow, deny, reopen
@@ -37,12 +38,15 @@ struct approval {
 	struct span digest; /* QUESTION_DIGEST_LEN bytes */
 };
 
+struct shown; /* private.h */
+
 /* The user's decision. */
 struct decision {
 	enum question_answer answer;
 	bool unseen;      /* also if part of it was not shown */
 	const char *name; /* of a new path, chosen by the user; NULL: the suggested one */
 	enum approve_channel channel; /* where; for the log */
+	const struct shown *shown; /* only if it is this; NULL: whatever has the id */
 };
 
 /* ---- session.c ----------------------------------------------------------------- */

@@ -6,6 +6,16 @@
 
 #include "supervisor/answer/answer.h"
 
+/* shown.c: what the person was shown, without a newline at its end. */
+struct shown {
+	char id[QUESTION_ID_MAX], kind[16], sha256[2 * QUESTION_DIGEST_LEN + 1];
+	char subject[QUESTION_TEXT_MAX], detail[QUESTION_DETAIL_MAX];
+};
+/* Reads it to the end of the file: 0 or -EINVAL. */
+int shown_read(int fd, struct shown *ret);
+/* Is it exactly this one? */
+bool shown_is(const struct shown *, const struct approval_found *);
+
 /* Answers the approval with this id, and prints what was done or why not: an exit
  * status. */
 int approve_answer(const char *id, const struct decision *);

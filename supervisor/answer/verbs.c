@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "shim/base/array.h"
 #include "shim/base/hex.h"
@@ -151,6 +152,26 @@ do_request(const char *text, const struct approval_id *id, const struct decision
 	return accept(text, id, d, found);
 }
 
+/* 0, or an exit status. */
+static int
+check_shown(
+    const char *text, const struct shown *shown, const struct approval_found *found)
+{
+	if (!shown_is(shown, found)) {
+		log_error(
+		    "%s is not what was shown: `kennel approve list` shows it again",
+		    text);
+		return 1;
+	}
+	if (found->factor == QUESTION_NO_FACTOR && found->kind != QUESTION_PROVISION &&
+	    found->kind != QUESTION_ROTATION)
+		return 0;
+	log_error("%s needs a value or a second factor: allow it by its id, in a "
+		  "terminal",
+	    text);
+	return EXIT_USAGE;
+}
+
 int
 approve_answer(const char *text, const struct decision *d)
 {
@@ -164,6 +185,11 @@ approve_answer(const char *text, const struct decision *d)
 		return EXIT_USAGE;
 	}
 	r = approval_find(&id, &found);
+	if (r == 0 && d->shown != NULL) {
+		status = check_shown(text, d->shown, &found);
+		if (status != 0)
+			return status;
+	}
 	if (r == 0 && found.kind >= QUESTION_PROVISION && d->answer != ANSWER_DENY)
 		return do_request(text, &id, d, &found);
 	if (r == 0 && found.factor != QUESTION_NO_FACTOR && d->answer == ANSWER_SESSION) {
@@ -191,6 +217,7 @@ approve_answer(const char *text, const struct decision *d)
 static int
 allow_main(int argc, char **argv)
 {
+	static struct shown shown;
 	struct decision d = {.answer = ANSWER_ONCE, .channel = VIA_TERMINAL};
 	const char *id = NULL;
 
@@ -201,10 +228,26 @@ allow_main(int argc, char **argv)
 			d.unseen = true;
 		else if (strcmp(argv[i], "--as") == 0 && i + 1 < argc)
 			d.name = argv[++i];
-		else if (argv[i][0] != '-' && id == NULL)
+		else if (strncmp(argv[i], "--as=", 5) == 0)
+			d.name = argv[i] + 5;
+		else if (strcmp(argv[i], "--stdin") == 0) {
+			d.shown = &shown;
+			d.channel = VIA_CONSOLE; /* a program has shown it */
+		} else if (argv[i][0] != '-' && id == NULL)
 			id = argv[i];
 		else
 			return help_refuse(&approve_help, argv[0], argv[i]);
+	}
+	if (d.shown != NULL && id != NULL)
+		return help_usage(
+		    &approve_help, argv[0], "expected an id, or --stdin without one");
+	if (d.shown != NULL) {
+		if (shown_read(STDIN_FILENO, &shown) < 0) {
+			log_error("expected a line of `kennel approve list --json` on "
+				  "standard input");
+			return EXIT_USAGE;
+		}
+		id = shown.id;
 	}
 	if (id == NULL)
 		return help_usage(

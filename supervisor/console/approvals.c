@@ -164,6 +164,7 @@ approvals_list(struct http_reply *reply)
 struct wanted {
 	struct decision decision;
 	char sha256[2 * QUESTION_DIGEST_LEN + 1];
+	char name[QUESTION_PATH_MAX + 1]; /* of a new path; "": as it was suggested */
 };
 
 static bool
@@ -187,6 +188,9 @@ read_answer(const struct http_request *q, struct wanted *ret)
 	for (size_t i = 0; i < ARRAY_LEN(answers); i++)
 		if (strcmp(word, answers[i].word) == 0)
 			ret->decision.answer = answers[i].answer;
+	if (json_get(m.root, "name", &value) == 0 &&
+	    json_text(value, ret->name, sizeof(ret->name), &len) < 0)
+		return false;
 	ret->decision.unseen =
 	    json_get(m.root, "unseen", &value) == 0 && value.type == JSON_IS_TRUE;
 	return ret->decision.answer != 0 && json_get(m.root, "sha256", &value) == 0 &&
@@ -194,7 +198,7 @@ read_answer(const struct http_request *q, struct wanted *ret)
 }
 
 /* The approval that the page has shown under this id and digest. */
-static const struct approval *
+static const struct open_approval *
 find(const char *text, const char *sha256)
 {
 	const struct open_list *l = pending();
@@ -206,12 +210,19 @@ find(const char *text, const char *sha256)
 		(void)hex_put(hex, a->digest.data, a->digest.len);
 		if (strcmp(approval_id_text(a, id), text) == 0 &&
 		    strcmp(hex, sha256) == 0)
-			return a;
+			return &l->item[i];
 	}
 	return NULL;
 }
 
-/* Why the page cannot allow it; NULL: it can. A value or a passphrase is typed in a
+/* What an agent proposes for a manifest. */
+static bool
+is_proposal(const struct approval *a)
+{
+	return a->kind == QUESTION_METADATA || a->kind == QUESTION_NEW_PATH;
+}
+
+/* Why the page cannot allow it so; NULL: it can. A value or a passphrase is typed in a
  * terminal. */
 static const char *
 terminal_only(const struct approval *a)
@@ -219,8 +230,7 @@ terminal_only(const struct approval *a)
 	if (a->kind == QUESTION_PROVISION || a->kind == QUESTION_ROTATION)
 		return "a value is typed in a terminal: run `kennel approve watch` there";
 	if (a->kind > QUESTION_ROTATION)
-		return "a change of a manifest is accepted in a terminal: run `kennel "
-		       "approve watch` there";
+		return "a change of a manifest is accepted once, or denied";
 	if (a->factor == QUESTION_KEY)
 		return "it needs a security key, which no page asks for yet: deny it";
 	if (a->factor != QUESTION_NO_FACTOR)
@@ -270,10 +280,34 @@ answer_session(const struct approval_id *id, const struct approval_found *found,
 	return r;
 }
 
+/* The command writes the manifest, and informs the session. It gets what was shown, and
+ * compares it with what is pending then. */
+static void
+accept(struct console *c, const struct open_approval *o, const struct wanted *w,
+    const struct http_request *q, struct http_reply *reply)
+{
+	struct command_call call = {
+	    .command = COMMAND_ALLOW, .word = {w->name}, .word_n = 1};
+	struct buf shown;
+
+	buf_init(&shown, COMMAND_INPUT_MAX);
+	if (put_approval(&shown, o) < 0) {
+		console_error(reply, HTTP_CONFLICT,
+		    "it is too long for the page: run `kennel approve watch`");
+	} else {
+		call.input = shown.data;
+		call.input_len = shown.len;
+		view_change(c, &call, q, reply);
+	}
+	buf_free(&shown);
+}
+
 void
-approvals_answer(const char *id, const struct http_request *q, struct http_reply *reply)
+approvals_answer(struct console *c, const char *id, const struct http_request *q,
+    struct http_reply *reply)
 {
 	static struct approval_found found;
+	const struct open_approval *o;
 	const struct approval *a;
 	struct approval_id named;
 	struct wanted w;
@@ -286,9 +320,14 @@ approvals_answer(const char *id, const struct http_request *q, struct http_reply
 		return;
 	}
 	receive_all(pending(), FIRST_MS);
-	a = find(id, w.sha256);
-	if (a == NULL) {
+	o = find(id, w.sha256);
+	if (o == NULL) {
 		report(reply, -ENOENT);
+		return;
+	}
+	a = &o->a;
+	if (w.decision.answer == ANSWER_ONCE && is_proposal(a)) {
+		accept(c, o, &w, q, reply);
 		return;
 	}
 	why = w.decision.answer == ANSWER_DENY ? NULL : terminal_only(a);

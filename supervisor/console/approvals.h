@@ -15,8 +15,11 @@ void approvals_open(int launcher);
 bool approvals_changed(void);
 /* GET /api/approvals */
 void approvals_list(struct http_reply *);
-/* POST /api/approvals/ID {"answer":"once"|"session"|"deny","sha256":HEX,"unseen":true}.
- * id: what follows the last slash. */
-void approvals_answer(const char *id, const struct http_request *, struct http_reply *);
+/* POST /api/approvals/ID {"answer":"once"|"session"|"deny","sha256":HEX,"unseen":true,
+ * "name":PATH}. id: what follows the last slash. What an agent proposes is accepted by a
+ * command, which gets what was shown. */
+struct console;
+void approvals_answer(
+    struct console *, const char *id, const struct http_request *, struct http_reply *);
 
 #endif

@@ -13,7 +13,7 @@
 
 #define COMMAND_WORDS_MAX  6
 #define COMMAND_WORD_MAX   255
-#define COMMAND_INPUT_MAX  8192 /* fits into a pipe (pipe(7): 65,536) */
+#define COMMAND_INPUT_MAX  49152 /* fits into a pipe (pipe(7): 65,536) */
 #define COMMAND_PACKET_MAX 2048
 #define COMMANDS_MAX       8 /* that run at one time */
 
@@ -33,6 +33,7 @@ enum command {
 	COMMAND_DISABLE,
 	COMMAND_SECRETS,
 	COMMAND_LOG,
+	COMMAND_ALLOW,        /* what it reads, if it is still that */
 	COMMAND_LOG_VERIFIED, /* the whole log is verified before */
 	COMMAND_ADD,
 	COMMAND_REMOVE,

@@ -72,6 +72,8 @@ static const struct {
     [COMMAND_DISABLE] = {{"server", "disable"}, .words = 1, .messages = true},
     [COMMAND_SECRETS] = {{"secret", "list", "--json", "--all"}, .words = 0},
     [COMMAND_LOG] = {{"audit", "log", "--json", "-n", "500"}, LOG_OPTIONS},
+    [COMMAND_ALLOW] = {{"approve", "allow", "--stdin"}, .words = 1, .option = {"--as="},
+	.messages = true, .reads = true},
     [COMMAND_LOG_VERIFIED] = {{"audit", "log", "--json", "-n", "500", "--verified"},
 	LOG_OPTIONS, .s = VERIFY_S},
     /* 20 s to connect, and the end of a server that does not end by itself */

@@ -60,6 +60,10 @@ void console_error(struct http_reply *, unsigned int status, const char *why);
 /* views.c: what a command of kennel shows or changes. False: it has no such path. */
 bool view_answer(struct console *, const struct http_request *, struct http_reply *);
 
+/* Runs the command: {}, or 400 with what it printed. */
+void view_change(struct console *, struct command_call *, const struct http_request *,
+    struct http_reply *);
+
 /* events.c: GET /api/events */
 void events_open(struct console *, const struct login *, struct http_reply *);
 

@@ -167,7 +167,7 @@ api(struct console *c, const struct http_request *q, struct http_reply *reply)
 		}
 	if (strcmp(q->method, "POST") == 0 &&
 	    strncmp(q->path, APPROVALS, strlen(APPROVALS)) == 0) {
-		approvals_answer(q->path + strlen(APPROVALS), q, reply);
+		approvals_answer(c, q->path + strlen(APPROVALS), q, reply);
 		return;
 	}
 	if (!view_answer(c, q, reply))

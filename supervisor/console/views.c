@@ -270,6 +270,13 @@ show_log(struct console *c, const struct http_request *q, struct http_reply *rep
 
 /* ---- changes ---------------------------------------------------------------------------- */
 
+void
+view_change(struct console *c, struct command_call *call, const struct http_request *q,
+    struct http_reply *reply)
+{
+	start(c, call, NULL, q, reply);
+}
+
 /* POST /api/mcp/NAME {"enabled":true} */
 static void
 change_enabled(struct console *c, const struct http_request *q, struct http_reply *reply)
@@ -286,7 +293,7 @@ change_enabled(struct console *c, const struct http_request *q, struct http_repl
 		return;
 	}
 	call.command = value.type == JSON_IS_TRUE ? COMMAND_ENABLE : COMMAND_DISABLE;
-	start(c, &call, NULL, q, reply);
+	view_change(c, &call, q, reply);
 }
 
 /* False: the body is no JSON, and the reply says so. */

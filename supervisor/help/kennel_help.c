@@ -359,6 +359,7 @@ static const struct help_option approve_options[] = {
     {"--json", NULL, "print JSON for programs"},
     {"--pinentry", "FILE", "the dialog program; default: /usr/bin/pinentry"},
     {"--session", NULL, "allow exactly the same for as long as the session lasts"},
+    {"--stdin", NULL, "read a line of `list --json` in place of the id"},
     {"--unseen", NULL, "allow although a part of the request is not shown"},
 };
 
@@ -382,8 +383,9 @@ static const struct help_verb approve_verbs[] = {
 	    "program of GnuPG, and named in a notification. Values and passphrases that "
 	    "are\n"
 	    "typed there go to the vault. Closing a dialog agrees to nothing."},
-    {"allow", "Approvals", "ID [--session] [--unseen] [--as PATH]", "allow this once",
-	"--session --unseen --as", "kennel approve allow 4711-1:0a1b2c3d", "-",
+    {"allow", "Approvals", "ID [--session] [--unseen] [--as PATH]\n--stdin [OPTION...]",
+	"allow this once", "--session --unseen --as --stdin",
+	"kennel approve allow 4711-1:0a1b2c3d", "-",
 	.more =
 	    "The id is the one that `kennel approve list` prints. It ends with the "
 	    "beginning\n"

@@ -9,6 +9,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 from kit import *  # noqa: E402,F403
 from console_kit import *  # noqa: E402,F403
 from ask_kit import ask, refusal  # noqa: E402
+from secrets_kit import PATH, Session  # noqa: E402
 
 MARKUP = "<script>alert(1)</script>\u202e\u0007\"}],\\"
 
@@ -122,6 +123,94 @@ def limits():
     equal(answer(c, a, "deny"), (200, {}))
     equal(refusal(s.wait(call, LONG)), "denied by a person")
     s.close()
+
+
+def propose(s, tool, **arguments):
+    r = s.h.do(tool, arguments)["result"]
+    check(not r.get("isError"), r)
+    return r["structuredContent"]["request_id"]
+
+
+def manifest(s):
+    with open(s.dir + "/.kennel/secrets.kennel") as f:
+        return f.read()
+
+
+@test("S1-57 S1-58 S1-62 a proposal is accepted in the page as it was shown, under another name too; closed, it changes nothing", 180)
+def proposals():
+    s = Session("secret %s {\n    description \"of the team\"\n}\n" % PATH)
+    c = Console(env=s.env).login()
+    before = manifest(s)
+    rid = propose(s, "secrets_propose_metadata", path=PATH, fields={"description": MARKUP[:25] + "\"\\", "rotate_every_days": 7})
+    a = pending(c, 1)[0]
+    detail = json.loads(a["detail"])
+    equal((a["kind"], a["subject"], detail["current"]["description"], detail["proposed"]),
+          ("metadata", PATH, "of the team", {"description": MARKUP[:25] + "\"\\", "rotate_every_days": 7}))
+    refused(answer(c, a, "session"), 409, "once, or denied")
+    refused(answer(c, a, "once", name="team/other/token"), 400, "--as is only for a path")
+    refused(answer(c, a, "once", name=7), 400)
+    equal(s.status(rid), "pending")
+    equal(manifest(s), before)
+    equal(answer(c, a, "deny"), (200, {}))
+    s.settled(rid, "cancelled")
+    equal(manifest(s), before)
+    rid = propose(s, "secrets_propose_metadata", path=PATH, fields={"rotate_every_days": 7})
+    equal(answer(c, pending(c, 1)[0], "once"), (200, {}))
+    s.settled(rid, "ok")
+    equal(manifest(s), before.replace("}", "    rotate-every 7d\n}"))
+    # a new path, under the name that the person chose
+    rid = propose(s, "secrets_propose_new_path", suggested_path="team/new/token", metadata={"description": "new", "expires_at": None})
+    a = pending(c, 1)[0]
+    for bad in ("two/parts", "a/b/../c", "-x/y/z", "x" * 300, "a/b/c\n"):
+        check(answer(c, a, "once", name=bad)[0] == 400, bad)
+    refused(answer(c, a, "once", name=PATH), 400, "declares")
+    equal(answer(c, a, "once", name="team/mine/token"), (200, {}))
+    s.settled(rid, "ok")
+    within("team/mine/token", manifest(s))
+    absent("team/new/token", manifest(s))
+    # the file has changed since it was shown: nothing is written, and it is shown again
+    rid = propose(s, "secrets_propose_metadata", path=PATH, fields={"rotate_every_days": 9})
+    a = pending(c, 1)[0]
+    s.write("# of a person\n" + manifest(s))
+    changed = manifest(s)
+    refused(answer(c, a, "once"), 400, "has changed since")
+    equal(manifest(s), changed)
+    check(wait_for(lambda: [x["id"] for x in pending(c, 1)] != [a["id"]], LONG), "asked again")
+    refused(answer(c, a, "once"), 404)
+    equal(answer(c, pending(c, 1)[0], "once"), (200, {}))
+    s.settled(rid, "ok")
+    within("rotate-every 9d", manifest(s))
+    records = run([KENNEL, "audit", "log", "--json", "--kind", "approve", "--contains", '"channel":"console"'], env=s.env).stdout
+    check(records.count(b'"outcome":"ok"') == 3, records)
+    s.done()
+
+
+@test("approve allow --stdin: exactly the line that was shown; another digest, detail or kind, and what needs a value, change nothing", 120)
+def shown():
+    s = Session("secret %s {\n    description \"of the team\"\n}\n" % PATH)
+
+    def allow(line, *more, status=0):
+        r = run([KENNEL, "approve", "allow", "--stdin", *more], stdin=line if isinstance(line, str) else json.dumps(line), env=s.env)
+        equal(r.returncode, status, r.stderr)
+        return r.stderr.decode()
+
+    rid = propose(s, "secrets_propose_metadata", path=PATH, fields={"rotate_every_days": 7})
+    q = s.question()
+    before = manifest(s)
+    for wrong in ({"sha256": "0" * 64}, {"detail": q["detail"].replace(":7", ":8")}, {"subject": "team/x/y"}, {"kind": "new-path"}):
+        within("is not what was shown", allow(dict(q, **wrong), status=1))
+    for bad in ("", "{}", "x", json.dumps(dict(q, detail=None)), json.dumps(q)[:-1], "[" * 200000):
+        within("expected a line of", allow(bad, status=64))
+    within("an id, or --stdin", allow(q, q["id"], status=64))
+    equal((manifest(s), s.status(rid)), (before, "pending"))
+    allow(q)
+    s.settled(rid, "ok")
+    within("rotate-every 7d", manifest(s))
+    allow(q, status=1)
+    rid = propose(s, "secrets_request_provision", path=PATH)
+    within("needs a value or a second factor", allow(s.question(), status=64))
+    equal(s.status(rid), "pending")
+    s.done()
 
 
 class Stream:
