@@ -733,6 +733,8 @@ KENNEL = \
 	supervisor/serve/tools/settings.o \
 	supervisor/serve/tools/tool_name.o \
 	supervisor/servers/known_policies.o \
+	supervisor/servers/policy_request.o \
+	supervisor/servers/policy_scores.o \
 	supervisor/servers/server_add.o \
 	supervisor/servers/server_change.o \
 	supervisor/servers/server_check.o \

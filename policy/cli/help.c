@@ -10,7 +10,8 @@
 
 static const struct help_option options[] = {
     {"--json", NULL, "print JSON for programs"},
-    {"--all", NULL, "check all policies that a start would find"},
+    {"--all", NULL, "read all policies that a start would find"},
+    {"--request", NULL, "read server, kind and words as JSON from standard input"},
     {"--check", NULL, "name each file that is not in this form; write nothing"},
     {"-w", NULL, "replace each file that is not in this form"},
     {"-o", "OUT", "write to this file"},
@@ -27,7 +28,7 @@ static const struct help_option options[] = {
 };
 
 static const struct help_verb verbs[] = {
-    {"check", "Write a policy", "[--json] FILE...\n--all",
+    {"check", "Write a policy", "[--json] FILE...\n[--json] --all",
 	"report every error and warning of policies", "--json --all",
 	"kennel policy check ~/.config/kennel/policies/files.kennel", "file...",
 	.more = "The warnings are those of `kennel run`. --all also checks the policies "
@@ -50,9 +51,10 @@ static const struct help_verb verbs[] = {
 	"print what is granted, by which line, and what enforces it", "--json",
 	"kennel policy show files.kennel", "file server"},
     {"explain", "Read a policy",
-	"[--json] [--from PROGRAM] [--in DIR] [--env NAME]... FILE SERVER REQUEST...",
+	"[--json] [--from PROGRAM] [--in DIR] [--env NAME]... FILE SERVER REQUEST...\n"
+	"[--json] --request",
 	"print the verdict of one request, and what would change it",
-	"--json --from --in --env",
+	"--json --from --in --env --request",
 	"kennel policy explain files.kennel files read /home/joe/notes",
 	"file server" REQUESTS, 3,
 	.more =
@@ -74,9 +76,10 @@ static const struct help_verb verbs[] = {
 	"print what a new policy newly allows, asks and denies", "--json",
 	"kennel policy diff old.kennel new.kennel", "file file",
 	.more = "The exit status is 1 if the new policy is wider anywhere."},
-    {"score", "Read a policy", "[--json] [--threshold N] FILE [SERVER]",
-	"count what each server is granted, in points with reasons", "--json --threshold",
-	"kennel policy score --threshold 20 files.kennel", "file server",
+    {"score", "Read a policy", "[--json] [--threshold N] FILE [SERVER]\n[--json] --all",
+	"count what each server is granted, in points with reasons",
+	"--json --threshold --all", "kennel policy score --threshold 20 files.kennel",
+	"file server",
 	.more = "A low score does not mean safe. Compare a server with its own earlier "
 		"score."},
     {"doc", "Read a policy", "[--html] [-o OUT] FILE [SERVER]",

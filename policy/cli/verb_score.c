@@ -34,32 +34,11 @@ tell_text(const struct policy *p, const char *name, const struct score *s)
 static void
 tell_json(struct out *o, const struct policy *p, const char *name, const struct score *s)
 {
-	const struct score_item *i;
-
 	out_object(o, NULL);
 	out_text(o, "server", name);
-	out_number(o, "score", s->sum);
-	out_list(o, "items");
-	for (i = s->item; i < s->item + s->n; i++) {
-		out_object(o, NULL);
-		out_text(o, "rule", i->rule->name);
-		out_number(o, "points", i->rule->points);
-		out_text(o, "why", i->rule->why);
-		if (i->line != NULL)
-			out_text(o, "text", i->line);
-		out_text(o, "file", policy_str(p, p->file[i->at.file]));
-		out_number(o, "line", i->at.line);
-		out_end(o);
-	}
-	out_end(o);
+	score_put(o, p, s);
 	out_end(o);
 }
-
-/* What the number does not mean. */
-static const char caveat[] =
-    "The points count what the policy grants, not what a server does with it: 0 is "
-    "not\nsafe, and two servers with the same score are not equally safe.  Compare a "
-    "server\nonly with itself.\n";
 
 struct scores {
 	bool json;
@@ -112,10 +91,10 @@ score(const struct args *a, const struct compiled *c, uint64_t most)
 	if (x.json) {
 		out_end(&x.o);
 		out_yes(&x.o, "above", x.most > most);
-		out_text(&x.o, "note", caveat);
+		out_text(&x.o, "note", score_caveat);
 		out_end(&x.o);
 	} else {
-		(void)fputs(caveat, stdout);
+		(void)fputs(score_caveat, stdout);
 	}
 	if (verb_flush() != 0)
 		return EXIT_CONFIG;

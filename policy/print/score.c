@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policy/base/output.h"
 #include "policy/print/statement.h"
 
 enum rule {
@@ -375,4 +376,32 @@ score_server(const struct policy *p, const struct sealed_server *s, struct score
 		qsort(score.item, score.n, sizeof(*score.item), item_order);
 	*ret = score;
 	return 0;
+}
+
+/* ---- JSON ------------------------------------------------------------------------- */
+
+const char score_caveat[] =
+    "The points count what the policy grants, not what a server does with it: 0 is "
+    "not\nsafe, and two servers with the same score are not equally safe.  Compare a "
+    "server\nonly with itself.\n";
+
+void
+score_put(struct out *o, const struct policy *p, const struct score *s)
+{
+	const struct score_item *i;
+
+	out_number(o, "score", s->sum);
+	out_list(o, "items");
+	for (i = s->item; i < s->item + s->n; i++) {
+		out_object(o, NULL);
+		out_text(o, "rule", i->rule->name);
+		out_number(o, "points", i->rule->points);
+		out_text(o, "why", i->rule->why);
+		if (i->line != NULL)
+			out_text(o, "text", i->line);
+		out_text(o, "file", policy_str(p, p->file[i->at.file]));
+		out_number(o, "line", i->at.line);
+		out_end(o);
+	}
+	out_end(o);
 }

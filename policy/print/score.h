@@ -32,5 +32,10 @@ struct score {
 /* Every item of one server, the highest first.  0 or -ENOMEM. */
 int score_server(const struct policy *, const struct sealed_server *, struct score *ret);
 void score_free(struct score *);
+struct out;
+/* Writes the members `score` and `items` into the object that is open. */
+void score_put(struct out *, const struct policy *, const struct score *);
+/* What the number does not mean: printed after every score. */
+extern const char score_caveat[];
 
 #endif

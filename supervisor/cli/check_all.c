@@ -15,14 +15,17 @@
 #include <unistd.h>
 
 #include "policy/base/arena.h"
+#include "policy/base/output.h"
 #include "policy/base/source.h"
 #include "policy/check/agent_files.h"
 #include "policy/check/trusted.h"
 #include "policy/cli/policy_main.h"
 #include "policy/compile/compile.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 #include "shim/base/buf.h"
 #include "shim/base/fd.h"
+#include "shim/base/log.h"
 #include "shim/host/path_open.h"
 #include "supervisor/audit/audit.h"
 #include "supervisor/base/exit_status.h"
@@ -333,6 +336,91 @@ policies_report(char **ret_errors, char **ret_agents, size_t *ret_policies)
 
 /* ---- the verb -------------------------------------------------------------- */
 
+/* The digits after the last ':' of a text; 0: there are none. */
+static size_t
+trailing_digits(const char *text, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len && text[len - 1 - n] >= '0' && text[len - 1 - n] <= '9')
+		n++;
+	return n > 0 && n < len && text[len - 1 - n] == ':' ? n : 0;
+}
+
+/* One line of the report: FILE[:LINE[:COLUMN]]: error: MESSAGE, or a warning. Others
+ * show a part of a file, and are left out. */
+static void
+put_finding(struct out *o, const char *line, size_t len, uint64_t n[2])
+{
+	static const char *const severities[] = {"error", "warning"};
+	const char *marks[] = {": error: ", ": warning: "}, *at = NULL;
+	size_t file_len, digits, k;
+	uint64_t number = 0;
+
+	for (k = 0; k < ARRAY_LEN(marks) && line[0] != ' '; k++) {
+		at = memmem(line, len, marks[k], strlen(marks[k]));
+		if (at != NULL)
+			break;
+	}
+	if (at == NULL)
+		return;
+	n[k]++;
+	file_len = (size_t)(at - line);
+	/* the column, then the line */
+	while ((digits = trailing_digits(line, file_len)) > 0) {
+		number = strtoull(line + file_len - digits, NULL, 10);
+		file_len -= digits + 1;
+	}
+	at += strlen(marks[k]);
+	out_object(o, NULL);
+	out_text(o, "severity", severities[k]);
+	out_bytes(o, "file", line, file_len);
+	out_number(o, "line", number);
+	out_bytes(o, "message", at, len - (size_t)(at - line));
+	out_end(o);
+}
+
+static void
+put_findings(const char *report, size_t policies)
+{
+	uint64_t n[2] = {0, 0};
+	struct out o;
+	size_t len;
+
+	out_init(&o, stdout);
+	out_object(&o, NULL);
+	out_list(&o, "diagnostics");
+	for (; *report != '\0'; report += len + (report[len] == '\n')) {
+		len = strcspn(report, "\n");
+		put_finding(&o, report, len, n);
+	}
+	out_end(&o);
+	out_number(&o, "errors", n[0]);
+	out_number(&o, "warnings", n[1]);
+	out_number(&o, "policies", policies);
+	out_end(&o);
+}
+
+static int
+check_all_json(void)
+{
+	char *report = NULL;
+	size_t len = 0, n = 0;
+	FILE *out = open_memstream(&report, &len);
+	int found = out == NULL ? -ENOMEM : policies_check(out, &n, NULL, NULL);
+
+	if (out != NULL && fclose(out) != 0)
+		found = -ENOMEM;
+	if (found < 0)
+		log_error("unable to check: %s", strerror(-found));
+	else
+		put_findings(report, n);
+	free(report);
+	if (found < 0 || fflush(stdout) != 0)
+		return EXIT_FAILED;
+	return found > 0 ? EXIT_INPUT : 0;
+}
+
 static int
 check_all(void)
 {
@@ -355,12 +443,41 @@ check_all(void)
 	return found > 0 ? EXIT_INPUT : 0;
 }
 
+/* What each verb does with all policies that a start would find. */
+static int
+check_every(bool json)
+{
+	return json ? check_all_json() : check_all();
+}
+
+static const struct {
+	const char *verb, *option;
+	int (*fn)(bool json);
+} every[] = {
+    {"check", "--all", check_every},
+    {"score", "--all", score_all},
+    {"explain", "--request", explain_request},
+};
+
+/* VERB OPTION [--json], in either order. */
 int
 policy_family_main(int argc, char **argv)
 {
-	if (argc < 2 || strcmp(argv[0], "check") != 0 || strcmp(argv[1], "--all") != 0)
+	bool json = false, asked = false;
+	size_t k;
+
+	for (k = 0; argc > 0 && k < ARRAY_LEN(every); k++)
+		if (strcmp(argv[0], every[k].verb) == 0)
+			break;
+	if (argc == 0 || k == ARRAY_LEN(every))
 		return policy_main(argc, argv);
-	if (argc == 2)
-		return check_all();
-	return help_refuse(&policy_help, "check", argv[2]);
+	for (int i = 1; i < argc && i <= 2; i++) {
+		json |= strcmp(argv[i], "--json") == 0;
+		asked |= strcmp(argv[i], every[k].option) == 0;
+	}
+	if (!asked)
+		return policy_main(argc, argv);
+	if (argc > 2 + json)
+		return help_refuse(&policy_help, argv[0], argv[argc - 1]);
+	return every[k].fn(json);
 }

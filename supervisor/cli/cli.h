@@ -112,7 +112,11 @@ int user_report_open(const char *session, struct report **ret);
 int policies_report(char **ret_errors, char **ret_agents, size_t *ret_policies);
 /* Keeps only the error lines of a compiler's output. Returns it. */
 char *error_lines(char *said);
-/* "kennel policy ...": check --all, or a verb of the policy room. */
+/* supervisor/servers: kennel policy score --all, and explain --request; an exit status */
+int score_all(bool json);
+int explain_request(bool json);
+/* "kennel policy ...": what concerns all policies that a start would find, or a verb of the
+ * policy room. */
 int policy_family_main(int argc, char **argv);
 
 #endif

@@ -37,6 +37,9 @@ enum command {
 	COMMAND_LOG_VERIFIED, /* the whole log is verified before */
 	COMMAND_ADD,
 	COMMAND_REMOVE,
+	COMMAND_SCORES,
+	COMMAND_CHECK,
+	COMMAND_EXPLAIN,
 	COMMAND_N
 };
 

@@ -79,6 +79,9 @@ static const struct {
     /* 20 s to connect, and the end of a server that does not end by itself */
     [COMMAND_ADD] = {{"server", "add", "--json", "--connect"}, .reads = true, .s = 60},
     [COMMAND_REMOVE] = {{"server", "remove"}, .words = 1, .messages = true},
+    [COMMAND_SCORES] = {{"policy", "score", "--all", "--json"}, .words = 0},
+    [COMMAND_CHECK] = {{"policy", "check", "--all", "--json"}, .words = 0},
+    [COMMAND_EXPLAIN] = {{"policy", "explain", "--request", "--json"}, .reads = true},
 };
 
 /* No option, and nothing that a terminal or a log takes for something else. option: that

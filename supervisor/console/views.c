@@ -20,6 +20,7 @@
 #define MCP      CONSOLE_API "mcp"
 #define MCP_PATH MCP "/"
 #define LOG_PATH CONSOLE_API "log"
+#define POLICIES CONSOLE_API "policies"
 
 /* Makes the body of the reply of what the command printed. 0 or -errno. */
 typedef int view_fn(struct buf *output, struct buf *ret);
@@ -87,6 +88,9 @@ static const struct view {
     {"GET", CONSOLE_API "secrets", COMMAND_SECRETS, put_secrets,
 	"kennel secret list --all"},
     {"POST", MCP, COMMAND_ADD, put_whole, "kennel server add"},
+    {"GET", POLICIES, COMMAND_SCORES, put_whole, "kennel policy score --all"},
+    {"GET", POLICIES "/check", COMMAND_CHECK, put_whole, "kennel policy check --all"},
+    {"POST", POLICIES "/explain", COMMAND_EXPLAIN, put_whole, "kennel policy explain"},
 };
 
 #define LOG_ALTERED 1 /* exit status of kennel audit (kennel-audit(1)) */

@@ -67,8 +67,8 @@ take(char **at, struct json definition, const char *name, bool as_text)
 static const char *
 take_pin(char **at, struct connecting *c, const struct tool_row *tool)
 {
-	const struct sealed_pin *pin = policy_pin(&c->known->file->policy, c->known->server,
-	    PIN_TOOL, tool->name, strlen(tool->name), "");
+	const struct sealed_pin *pin = policy_pin(&c->known->file->policy,
+	    c->known->server, PIN_TOOL, tool->name, strlen(tool->name), "");
 
 	if (pin == NULL)
 		return NULL;
@@ -176,8 +176,8 @@ note_protocol(struct connecting *c)
 /* Its argv, after the n arguments of kennel: of the row, as granted; or the policy's, for
  * a server at a URL. 0; -EACCES: it is not granted; -E2BIG. */
 static int
-put_argv(const struct connecting *c, const struct server_row *row, const struct args *args,
-    const char **argv, size_t n)
+put_argv(const struct connecting *c, const struct server_row *row,
+    const struct args *args, const char **argv, size_t n)
 {
 	const struct policy *p = &c->known->file->policy;
 	const struct sealed_exec *run = &p->exec[c->known->server->run];
@@ -187,9 +187,9 @@ put_argv(const struct connecting *c, const struct server_row *row, const struct 
 		return -E2BIG;
 	argv[n] = row->command;
 	for (size_t i = 0; i < more; i++)
-		argv[n + 1 + i] =
-		    row->url == NULL ? args->v[i]
-				     : policy_str(p, p->arg[run->args.first + i].text);
+		argv[n + 1 + i] = row->url == NULL
+				      ? args->v[i]
+				      : policy_str(p, p->arg[run->args.first + i].text);
 	if (row->url != NULL)
 		argv[n] = policy_str(p, p->image[run->asked].path);
 	else if (argv_authority(p, c->known->server, argv + n, more + 1, &argv[n]) ==

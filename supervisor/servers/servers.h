@@ -11,6 +11,8 @@
  *	server_change.c		kennel server enable, disable, remove, trust
  *	server_dump.c		kennel server export, import
  *	server_check.c		kennel server check
+ *	policy_scores.c		kennel policy score --all
+ *	policy_request.c	kennel policy explain --request
  *	server_log.c		the audit log's records of these changes
  */
 #ifndef KENNEL_SUPERVISOR_SERVERS_SERVERS_H

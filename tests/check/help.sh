@@ -75,7 +75,7 @@ in_help "kennel audit" supervisor/audit/audit_help.c supervisor/audit/query/opti
 in_help "kennel secret" supervisor/help/secret_help.c leash/secret/main.c \
     supervisor/cli/secret_options.c supervisor/cli/secret_grant.c supervisor/cli/secret_grants.c
 in_help "kennel, server, install and approve" supervisor/help/kennel_help.c \
-    $(ls supervisor/cli/*.c supervisor/doctor/*.c supervisor/servers/*.c supervisor/install/verb_*.c supervisor/console/verb_*.c | grep -v '/\(audit\|secret\|check_all\)')
+    $(ls supervisor/cli/*.c supervisor/doctor/*.c supervisor/servers/*.c supervisor/install/verb_*.c supervisor/console/verb_*.c | grep -v '/\(audit\|secret\|check_all\|policy_\)')
 in_help kennel-verify supervisor/audit/verify/verify_help.c \
     supervisor/audit/verify/main.c supervisor/audit/verify/check_proof.c
 

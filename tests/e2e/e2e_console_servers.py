@@ -291,5 +291,64 @@ def csrf():
     equal(c.json("DELETE", "mcp/mine"), (200, {}))  # the control
 
 
+@test("S2-52 policies: scores, errors and warnings of all of them, and explain, as the commands print them", 90)
+def policies():
+    for f in os.listdir(HOME + "/policies") if os.path.isdir(HOME + "/policies") else []:
+        os.unlink(HOME + "/policies/" + f)
+    policy_for("zeta", [TOY], "    exec allow /bin/ls **\n    tool ask line because %s\n    read /etc\n" % words(HOSTILE[:28]))
+    with open(HOME + "/policies/broken.kennel", "w") as f:
+        f.write("server broken {\n    nonsense\n}\n")
+    c = Console().login()
+    status, value = c.json("GET", "policies")
+    equal(status, 200, value)
+    equal(value, json.loads(run([KENNEL, "policy", "score", "--json", "--all"]).stdout))
+    by = {s["server"]: s for s in value["servers"]}
+    path = HOME + "/policies/zeta.kennel"
+    one = json.loads(run([KENNEL, "policy", "score", "--json", path]).stdout)["servers"][0]
+    equal((by["zeta"]["score"], by["zeta"]["items"], by["zeta"]["policy"]), (one["score"], one["items"], path))
+    equal((by["broken"]["score"], by["broken"]["errors"]), (None, 1))
+    within("it has errors", run([KENNEL, "policy", "score", "--all"]).stdout.decode())
+    status, value = c.json("GET", "policies/check")
+    equal(status, 200, value)
+    equal((value["errors"], value["policies"]), (1, 2), value)
+    found = [(d["severity"], os.path.basename(d["file"]), d["line"]) for d in value["diagnostics"]]
+    check(("error", "broken.kennel", 2) in found and ("warning", "zeta.kennel") in [f[:2] for f in found], found)
+    r = run([KENNEL, "policy", "check", "--all", "--json"])
+    equal((r.returncode, json.loads(r.stdout)), (65, value))
+    check(all(d["message"] and set(d) == {"severity", "file", "line", "message"} for d in value["diagnostics"]))
+
+    def explain(kind, *w, **more):
+        return c.json("POST", "policies/explain", dict(server="zeta", kind=kind, words=list(w), **more))
+
+    for kind, w, verdict in (("tool", ["echo"], "allow"), ("tool", ["line", '{"a": 1}'], "ask"), ("net", ["example.org:443"], "deny"),
+                             ("read", ["/etc/hosts"], "allow"), ("write", ["/etc/hosts"], "deny"),
+                             ("exec", ["/bin/ls", "-la", "--json"], "allow"), ("tool", [HOSTILE], "allow"), ("roots", [], "deny")):
+        status, value = explain(kind, *w)
+        equal((status, value["verdict"]), (200, verdict), (kind, w, value))
+        equal(value, json.loads(run([KENNEL, "policy", "explain", "--json", path, "zeta", kind, *w]).stdout))
+    equal(explain("tool", "line")[1]["by"]["because"], HOSTILE[:28])
+    field(explain("tool"), 400, "words", "tool takes a name")
+    field(explain("nonsense", "x"), 400, "kind", "expected exec")
+    field(explain("--from", "x"), 400, "kind", "expected exec")
+    field(explain("read", "x"), 400, "words", "absolute path")
+    for name, part in (("nobody", "no policy"), ("broken", "errors"), (HOSTILE, "no policy"), ("--json", "no policy"), ("../zeta", "no policy")):
+        field(c.json("POST", "policies/explain", {"server": name, "kind": "tool", "words": ["x"]}), 400, "server", part)
+    for body, name in (({}, "server"), ({"server": "zeta"}, "kind"), ({"server": 1, "kind": "tool"}, "server"),
+                       ({"server": "zeta", "kind": "tool", "words": "echo"}, "words"), ([], None),
+                       ({"server": "zeta", "kind": "tool", "words": ["a"], "from": 1}, "from")):
+        field(c.json("POST", "policies/explain", json.dumps(body).encode()), 400, name)
+    env = {"KENNEL_HOME": TMP + "/no-policies"}
+    os.makedirs(env["KENNEL_HOME"], mode=0o700)
+    equal(run([KENNEL, "policy", "score", "--all"], env=env).returncode, 69)
+    equal(json.loads(run([KENNEL, "policy", "score", "--all", "--json"], env=env).stdout)["servers"], [])
+    for words_ in (["score", "--all", path], ["check", "--json", "--all", path], ["explain", "--request", path]):
+        equal(run([KENNEL, "policy", *words_]).returncode, 64, words_)
+    # no file that a request names is read
+    field(c.json("POST", "policies/explain", {"server": "/etc/passwd", "kind": "tool", "words": ["x"]}), 400, "server", "no policy")
+    c.key = None
+    refused(c.json("GET", "policies"), 401)
+    refused(c.json("POST", "policies/explain", {}), 401)
+
+
 if __name__ == "__main__":
     main()
