@@ -914,6 +914,7 @@ CONSOLE = \
 	supervisor/console/logins.o \
 	supervisor/console/main.o \
 	supervisor/console/pages.o \
+	supervisor/console/records.o \
 	supervisor/console/request_check.o \
 	supervisor/console/routes.o \
 	supervisor/console/session_sockets.o \

@@ -34,6 +34,7 @@ static const char *const kind_name[EVENT_KIND_END] = {
     [EVENT_ROTATE] = "rotate",
     [EVENT_REGISTRY] = "registry",
     [EVENT_CATALOG] = "catalog",
+    [EVENT_CONSOLE] = "console",
     [EVENT_GENESIS] = "genesis",
     [EVENT_OPEN] = "open",
     [EVENT_EPOCH] = "epoch",

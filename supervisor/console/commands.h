@@ -40,6 +40,7 @@ enum command {
 	COMMAND_SCORES,
 	COMMAND_CHECK,
 	COMMAND_EXPLAIN,
+	COMMAND_RECORD, /* login, link-reused or refused; a number */
 	COMMAND_N
 };
 

@@ -82,6 +82,7 @@ static const struct {
     [COMMAND_SCORES] = {{"policy", "score", "--all", "--json"}, .words = 0},
     [COMMAND_CHECK] = {{"policy", "check", "--all", "--json"}, .words = 0},
     [COMMAND_EXPLAIN] = {{"policy", "explain", "--request", "--json"}, .reads = true},
+    [COMMAND_RECORD] = {{"console", "record", "page"}, .words = 2},
 };
 
 /* No option, and nothing that a terminal or a log takes for something else. option: that
@@ -350,17 +351,47 @@ on_signal(struct loop *loop, int fd, short revents, void *arg)
 	reap(l);
 }
 
+/* ---- records of its own ---------------------------------------------------------------- */
+
+static const char *
+kennel_path(char path[PATH_MAX])
+{
+	const char *prefix = install_prefix(); /* .../libexec */
+
+	(void)snprintf(path, PATH_MAX, "%s/../bin/kennel", prefix != NULL ? prefix : "");
+	return path;
+}
+
+int
+launcher_record(const char *event)
+{
+	char path[PATH_MAX];
+	int status = -1;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		char *argv[] = {(char *)"kennel", (char *)"console", (char *)"record",
+		    (char *)(uintptr_t)event, NULL};
+
+		launcher_release();
+		(void)alarm(COMMAND_S); /* ends it, also after the exec */
+		(void)execv(kennel_path(path), argv);
+		_exit(EXIT_FAILED);
+	}
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILED;
+}
+
 /* ---- begin and end ------------------------------------------------------------------ */
 
 static void
 open_all(struct launcher *l)
 {
-	const char *prefix = install_prefix(); /* .../libexec */
 	sigset_t set;
 	int r;
 
-	(void)snprintf(l->kennel, sizeof(l->kennel), "%s/../bin/kennel",
-	    prefix != NULL ? prefix : "");
+	(void)kennel_path(l->kennel);
 	loop_init(&l->loop);
 	signals_of(&set);
 	l->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

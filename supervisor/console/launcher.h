@@ -15,6 +15,10 @@ void launcher_prepare(void);
 /* In a child: the signals are as before. */
 void launcher_release(void);
 
+/* Records an event of the launcher's own (verb_console.c) in the audit log: 0, or the
+ * command's exit status, after its message. */
+int launcher_record(const char *event);
+
 struct launcher_order {
 	pid_t server;
 	int socket;   /* to the server, for commands */

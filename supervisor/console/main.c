@@ -70,7 +70,7 @@ serve(struct console *c, const int fd[HTTP_SOCKETS_MAX], int launcher, int sessi
 	int r;
 
 	leave_terminal();
-	c->tick = -1;
+	c->tick = c->minute = -1;
 	loop_init(&c->loop);
 	r = link_socket_open(c, paths_run_dir());
 	if (r < 0)
@@ -183,9 +183,13 @@ launch(struct console *c, int fd[HTTP_SOCKETS_MAX], const char *link, bool open_
 	    .ready = on_server_ready, .late = on_link_late, .arg = &l};
 	int status;
 
+	status = launcher_record("start"); /* on disk before anyone can connect */
+	if (status != 0)
+		return status;
 	order.server = fork_server(c, fd, &order.socket, &order.sessions);
 	status = launcher_run(&order);
 	person_socket_remove(CONSOLE_SOCKET, order.server);
+	(void)launcher_record("end"); /* it has reported the error */
 	fd_close(&order.socket);
 	fd_close(&order.sessions);
 	return status;

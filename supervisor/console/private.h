@@ -6,6 +6,7 @@
  *	command_runs.c	the server's side of these commands
  *	events.c	the stream of events
  *	approvals.c	pending approvals and their answers
+ *	records.c	what the audit log gets of the page
  *	session_sockets.c  connections to the sessions, which the launcher makes
  *	views.c		what they print, as replies of the API
  *	verb_console.c	kennel console: the only file here that is linked with kennel
@@ -35,8 +36,10 @@ struct console {
 	struct logins logins;
 	struct command_runs commands;
 	struct http *http;
-	int tick;           /* a timer while there are streams; -1: none */
-	unsigned int quiet; /* ticks without an event */
+	int tick;             /* a timer while there are streams; -1: none */
+	unsigned int quiet;   /* ticks without an event */
+	int minute;           /* until the next record of refused requests; -1: none */
+	unsigned int refused; /* not yet recorded */
 	uint16_t port;
 	char authority[CONSOLE_AUTHORITY_MAX]; /* localhost:PORT */
 	char cookie[CONSOLE_AUTHORITY_MAX];    /* its name: of this port alone */
@@ -63,6 +66,16 @@ bool view_answer(struct console *, const struct http_request *, struct http_repl
 /* Runs the command: {}, or 400 with what it printed. */
 void view_change(struct console *, struct command_call *, const struct http_request *,
     struct http_reply *);
+
+/* records.c */
+/* Records a login, before the browser gets it: fn with the status of the command, 0 if
+ * the record is on disk. 0, or -errno without a call of fn. */
+int record_login(struct console *, command_fn *fn, void *arg);
+/* A link was opened a second time. */
+void record_link_reused(struct console *);
+/* A request was not the console's page's, or had a link that is unknown. The first is
+ * recorded at once, more as a sum for each minute. */
+void record_refused(struct console *);
 
 /* events.c: GET /api/events */
 void events_open(struct console *, const struct login *, struct http_reply *);

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "shim/base/array.h"
@@ -61,10 +62,14 @@ body_text(const struct http_request *q, const char *name, char *out, size_t cap)
 }
 
 static void
-enter_refused(struct http_reply *reply, int r)
+enter_refused(struct console *c, struct http_reply *reply, int r)
 {
-	if (r == -EALREADY)
+	if (r == -EALREADY) {
 		log_warn("a link was opened a second time; its login has ended");
+		record_link_reused(c);
+	} else {
+		record_refused(c);
+	}
 	console_error(reply, HTTP_FORBIDDEN,
 	    r == -EALREADY
 		? "this link was opened before, and that login has ended now; if it was "
@@ -74,27 +79,80 @@ enter_refused(struct http_reply *reply, int r)
 		  "`kennel console` again for a new one");
 }
 
+/* A login whose record is being written. */
+struct entered {
+	struct console *c;
+	struct http_wait *wait;
+	struct login_keys keys;
+};
+
+/* No browser has its keys. */
+static void
+entered_free(struct entered *e, bool recorded)
+{
+	struct login *login =
+	    login_find(&e->c->logins, loop_now(), e->keys.cookie, e->keys.page, false);
+
+	if (!recorded && login != NULL)
+		login_end(login);
+	explicit_bzero(&e->keys, sizeof(e->keys));
+	free(e);
+}
+
+static void
+not_recorded(struct http_reply *reply)
+{
+	console_error(reply, HTTP_UNAVAILABLE,
+	    "unable to record the login in the audit log; run `kennel audit log` and "
+	    "see why, then `kennel console` again for a new link");
+}
+
+/* Callback of record_login. */
+static void
+on_recorded(void *arg, int status, struct buf *output)
+{
+	struct entered *e = arg;
+	struct http_wait *wait = e->wait;
+	struct http_reply *reply = http_reply_of(wait);
+
+	if (status == 0) {
+		(void)snprintf(reply->cookie, sizeof(reply->cookie),
+		    "%s=%s; Path=/; Max-Age=%u; HttpOnly; SameSite=Strict", e->c->cookie,
+		    e->keys.cookie, COOKIE_AGE_S); /* fits */
+		put_login(reply, LOGIN_IDLE_NS, e->keys.page);
+	} else {
+		not_recorded(reply);
+	}
+	entered_free(e, status == 0);
+	http_reply_done(wait);
+}
+
 static void
 enter(struct console *c, const struct http_request *q, struct http_reply *reply)
 {
 	char link[LOGIN_TEXT_MAX];
-	struct login_keys keys;
+	struct entered *e;
 	int r;
 
 	if (!body_text(q, "link", link, sizeof(link))) {
 		console_error(reply, HTTP_BAD, "expected the member `link`, a text");
 		return;
 	}
-	r = login_enter(&c->logins, loop_now(), link, &keys);
+	e = calloc(1, sizeof(*e));
+	if (e == NULL)
+		return; /* 500 */
+	*e = (struct entered){.c = c, .wait = q->wait};
+	r = login_enter(&c->logins, loop_now(), link, &e->keys);
 	if (r < 0) {
-		enter_refused(reply, r);
+		free(e);
+		enter_refused(c, reply, r);
 		return;
 	}
-	(void)snprintf(reply->cookie, sizeof(reply->cookie),
-	    "%s=%s; Path=/; Max-Age=%u; HttpOnly; SameSite=Strict", c->cookie,
-	    keys.cookie, COOKIE_AGE_S); /* fits */
-	put_login(reply, LOGIN_IDLE_NS, keys.page);
-	explicit_bzero(&keys, sizeof(keys));
+	reply->later = record_login(c, on_recorded, e) == 0;
+	if (!reply->later) {
+		entered_free(e, false);
+		not_recorded(reply);
+	}
 }
 
 static void
@@ -183,6 +241,8 @@ console_answer(void *arg, const struct http_request *q, struct http_reply *reply
 	unsigned int status = request_check(q, c->authority, &why);
 
 	if (status != 0) {
+		if (request_is_foreign(status))
+			record_refused(c);
 		reply->type = "application/json";
 		console_error(reply, status, why);
 		return;

@@ -43,6 +43,8 @@ static const struct {
     {"registry", "registry: {action}[ {name}][ by {source}] {outcome}[: {reason}]"},
     {"catalog", "catalog {name}: {outcome}[, {bytes} bytes][ with status {status}][, "
 		"sha256 {sha256}][, pinned {pinned}][: {reason}]"},
+    {"console",
+	"console: {action}[, {verdict}][ (count {count})][, uid {uid}][, process {pid}]"},
     {"exception", "exception of {rule}[, owned by {owner}][, ticket {ticket}]"},
     {"manifest", "definition[ of {method}][ {name}] seen[, {outcome}][: {reason}]"},
     {"policy.load",
@@ -229,6 +231,7 @@ describe_object(const struct log_record *record)
 	    {"refused", "mode"},
 	    {"vault", "action"},
 	    {"registry", "action"},
+	    {"console", "action"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
