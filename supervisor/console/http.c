@@ -18,6 +18,8 @@
 #define CONNECTIONS_MAX 64
 #define CONNECTION_S    30          /* without a byte */
 #define CONNECTION_POOL (32u << 10) /* headers of a request and of its reply */
+#define TOKEN \
+	"!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 struct http {
 	struct http_order o;
@@ -84,6 +86,40 @@ header(struct MHD_Connection *at, const char *name, struct http_request *ret)
 	return c.n == 1 ? c.value : NULL;
 }
 
+/* What may be read in two ways, such as a body with two lengths. */
+struct header_shape {
+	unsigned int lengths;
+	bool bad;
+};
+
+static enum MHD_Result
+judge_header(void *arg, enum MHD_ValueKind kind, const char *name, size_t name_len,
+    const char *value, size_t value_len)
+{
+	static const char *const of_length[] = {
+	    MHD_HTTP_HEADER_CONTENT_LENGTH, MHD_HTTP_HEADER_TRANSFER_ENCODING};
+	struct header_shape *s = arg;
+
+	/* a name is a token (RFC 9110, section 5.6.2) */
+	s->bad |= name_len == 0 || strspn(name, TOKEN) != name_len;
+	for (size_t i = 0; i < ARRAY_LEN(of_length); i++)
+		s->lengths += strcasecmp(name, of_length[i]) == 0;
+	return MHD_YES;
+}
+
+static bool
+is_malformed(struct MHD_Connection *at)
+{
+	struct header_shape s = {0};
+	const char *encoding;
+
+	(void)MHD_get_connection_values_n(at, MHD_HEADER_KIND, judge_header, &s);
+	encoding = MHD_lookup_connection_value(
+	    at, MHD_HEADER_KIND, MHD_HTTP_HEADER_TRANSFER_ENCODING);
+	return s.bad || s.lengths > 1 ||
+	       (encoding != NULL && strcasecmp(encoding, "chunked") != 0);
+}
+
 static void
 request_read(struct http *h, struct MHD_Connection *at, const char *method,
     const char *path, struct http_wait *w, struct http_request *ret)
@@ -96,6 +132,7 @@ request_read(struct http *h, struct MHD_Connection *at, const char *method,
 	ret->page_key = header(at, "X-Kennel-Key", ret);
 	ret->background = header(at, "X-Kennel-Background", ret) != NULL;
 	ret->cookie = MHD_lookup_connection_value(at, MHD_COOKIE_KIND, h->o.cookie);
+	ret->malformed = is_malformed(at);
 	ret->too_large = w->too_large;
 	ret->body = w->body.data;
 	ret->body_len = w->body.len;
@@ -278,7 +315,8 @@ on_request(void *arg, struct MHD_Connection *at, const char *url, const char *me
 		w->h = arg;
 		w->at = at;
 		*state = w;
-		return MHD_YES;
+		/* a reply before the body ends the connection: what follows is not read */
+		return is_malformed(at) ? answer(w, method, url) : MHD_YES;
 	}
 	if (*upload_len == 0)
 		return w->state == FILLED ? send_filled(w) : answer(w, method, url);

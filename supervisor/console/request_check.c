@@ -78,6 +78,12 @@ headers_fit(const struct http_request *q, const char *authority)
 }
 
 static bool
+headers_valid(const struct http_request *q, const char *authority)
+{
+	return !q->malformed;
+}
+
+static bool
 body_fits(const struct http_request *q, const char *authority)
 {
 	return !q->too_large;
@@ -88,6 +94,7 @@ static const struct {
 	unsigned int status;
 	const char *why;
 } checks[] = {
+    {headers_valid, 400, "a header is malformed, or the body has two lengths"},
     {headers_fit, 400, "a header is repeated"},
     {host_fits, 421, "the header Host does not name the console"},
     {method_fits, 405, "expected GET, or POST or DELETE to the API"},
@@ -96,6 +103,12 @@ static const struct {
     {type_fits, 415, "expected the content type application/json"},
     {body_fits, 413, "the request is too large"},
 };
+
+bool
+request_is_foreign(unsigned int status)
+{
+	return status == 403 || status == 415 || status == 421;
+}
 
 unsigned int
 request_check(const struct http_request *q, const char *authority, const char **ret_why)
