@@ -174,8 +174,8 @@ verb_key_challenge(struct order *o)
 	return STATUS_OK;
 }
 
-/* The lines of an assertion, in the order of the keeper's material: at most so many bytes.
- * The keeper ends a connection with more. */
+/* The lines of an assertion, in the order of the keeper's material, and the length of each
+ * in bytes. The keeper ends a connection with more. */
 static const size_t assertion[] = {
     FIDO_CHALLENGE_LEN, FIDO_ID_MAX, FIDO_CLIENT_MAX, FIDO_AUTH_MAX, FIDO_SIGNATURE_MAX};
 #define ASSERTION_N ARRAY_LEN(assertion)

@@ -270,12 +270,10 @@ one_argument(int argc, char **argv, const char *expected)
 static int
 deny_main(int argc, char **argv)
 {
+	const struct decision deny = {.answer = ANSWER_DENY, .channel = VIA_TERMINAL};
 	int status = one_argument(argc, argv, "expected the id of an approval");
 
-	return status != 0
-		   ? status
-		   : approve_answer(argv[1], &(struct decision){.answer = ANSWER_DENY,
-						 .channel = VIA_TERMINAL});
+	return status != 0 ? status : approve_answer(argv[1], &deny);
 }
 
 static int

@@ -453,8 +453,9 @@ check_scanned(struct rows *rows, struct piece *piece)
 			break;
 		}
 		cells_get(s, rows->cell, COLUMNS_ALL);
-		r = is_on_its_page(rows, piece, i) ? check_body(rows, piece, i)
-						   : -EBADMSG;
+		r = -EBADMSG;
+		if (is_on_its_page(rows, piece, i))
+			r = check_body(rows, piece, i);
 		if (r == 0)
 			r = check_tile_behind(rows, piece, i);
 	}
