@@ -46,7 +46,7 @@ struct decision {
 	bool unseen;      /* also if part of it was not shown */
 	const char *name; /* of a new path, chosen by the user; NULL: the suggested one */
 	enum approve_channel channel; /* where; for the log */
-	const struct shown *shown; /* only if it is this; NULL: whatever has the id */
+	const struct shown *shown;    /* only if it is this; NULL: whatever has the id */
 };
 
 /* ---- session.c ----------------------------------------------------------------- */
