@@ -76,6 +76,10 @@ def queries():
         within("# records of installations and fetches, shown with --installs: ", text)
         check("shown with" not in h.run("audit", verb, "--installs")[1], verb)
     equal([r["outcome"] for r in every if r["outcome"] == "open"], [], "their connections are closed")
+    for words, n in ((), 1), (("--server", "npm-install"), 1):  # the report counts servers of the user's
+        code, out, err = h.run("audit", "report", *words)
+        equal(code, 0, err)
+        within("<b>%d</b><span>servers</span>" % n, out)
     registry.close()
 
 
