@@ -39,6 +39,6 @@ dispatch_unreached(struct leash *l, const struct dispatch_unreached *u)
 	wire_put_str(&out, u->instead);
 	wire_put_str(&out, u->reason);
 	wire_put_str(&out, u->hint);
-	wire_put_u32(&out, u->address);
+	wire_put_u32(&out, u->failed ? 2 : u->address);
 	(void)dispatch_tell(l, &out); /* it is in the log in any case */
 }

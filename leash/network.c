@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 
 #include "leash/egress/dial.h"
@@ -40,6 +41,26 @@ is_address(const struct egress_report *e)
 	return e->why == EGRESS_DIAL && e->dial >= DIAL_PUBLIC && e->dial <= DIAL_NEAR;
 }
 
+/* For a granted connection: did kennel end it, as opposed to the network? */
+static bool
+is_denial(const struct egress_report *e)
+{
+	if (e->why == EGRESS_DIAL)
+		return is_address(e) || e->dial == DIAL_POLICY;
+	return e->why != EGRESS_OK && e->why != EGRESS_LIMIT;
+}
+
+/* Is it the host of this URL, which a policy has checked? */
+static bool
+is_host_of(const char *url, const char *name)
+{
+	const char *at = strstr(url, "://");
+	size_t n = strlen(name);
+
+	return at != NULL && strncasecmp(at + 3, name, n) == 0 &&
+	       strchr(":/?", at[3 + n]) != NULL;
+}
+
 static void
 tell(struct leash *l, const struct egress_report *e, const char *reason)
 {
@@ -52,9 +73,10 @@ tell(struct leash *l, const struct egress_report *e, const char *reason)
 	    .instead = "",
 	    .hint = "",
 	    .reason = reason,
-	    .address = is_address(e)};
-	char at[300], hint[NET_HINT_MAX + ADDRESS_BLOCK_MAX + 4];
-	char block[ADDRESS_BLOCK_MAX];
+	    .address = is_address(e),
+	    .failed = e->why == EGRESS_DIAL && !is_denial(e)};
+	const char *url = policy_remote_url(&l->policy, l->server);
+	char at[300], hint[LEASH_TEXT_MAX], block[ADDRESS_BLOCK_MAX];
 
 	/* only if no line matches: a refusal by a line names that line */
 	if (e->why == EGRESS_NO_GRANT || e->why == EGRESS_NO_PORT) {
@@ -67,7 +89,10 @@ tell(struct leash *l, const struct egress_report *e, const char *reason)
 	    address_block(e->addr, block)) {
 		size_t len = net_hint(e->name, e->port, hint, sizeof(hint));
 
-		(void)snprintf(hint + len, sizeof(hint) - len, " to %s", block);
+		if (url != NULL && is_host_of(url, e->name))
+			len = (size_t)snprintf(hint, sizeof(hint), "remote %.1000s", url);
+		(void)snprintf(
+		    hint + len, sizeof(hint) - len, " to %s", block); /* fits */
 		u.hint = hint;
 	}
 	if (n != NULL) {
@@ -142,15 +167,6 @@ put_target(struct leash *l, struct event *out, const struct egress_report *e)
 		    policy_at(&l->policy, l->policy.net[e->row].at, text, sizeof(text)));
 }
 
-/* For a granted connection: did kennel end it, as opposed to the network? */
-static bool
-is_denial(const struct egress_report *e)
-{
-	if (e->why == EGRESS_DIAL)
-		return is_address(e) || e->dial == DIAL_POLICY;
-	return e->why != EGRESS_OK && e->why != EGRESS_LIMIT;
-}
-
 static int
 record_closed(struct leash *l, const struct egress_report *e)
 {
@@ -169,7 +185,7 @@ record_closed(struct leash *l, const struct egress_report *e)
 		event_number(&out, KEY_ECH, 1);
 	if (e->why != EGRESS_OK)
 		event_text(&out, KEY_REASON, reason_of(e, text, sizeof(text)));
-	if (is_denial(e))
+	if (is_denial(e) || e->why == EGRESS_DIAL)
 		tell(l, e, text);
 	return report_send(l->report, &out, EVENT_FLOW, NULL);
 }

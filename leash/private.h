@@ -152,6 +152,7 @@ struct dispatch_unreached {
 	const char *rule, *because, *instead, *reason;
 	const char *hint; /* the line that would grant it */
 	bool address;     /* its addresses are not those that the grant includes */
+	bool failed;      /* it is granted, and the network did not reach it */
 };
 void dispatch_unreached(struct leash *, const struct dispatch_unreached *);
 /* A supervisor that does not read is not waited for: -EAGAIN; -EPIPE: it is gone. */

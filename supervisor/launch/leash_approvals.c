@@ -492,13 +492,17 @@ on_unreached(struct control *c, const struct child_unreached *u)
 {
 	char target[280];
 	struct session_unreached to = {
-	    target, u->rule, u->because, u->instead, u->reason};
+	    target, u->rule, u->because, u->instead, u->reason, u->failed};
 
 	if (u->port != 0)
 		(void)snprintf(target, sizeof(target), "%.250s:%u", u->name, u->port);
 	else
 		(void)snprintf(target, sizeof(target), "%.250s", u->name);
-	if (target[0] != '\0')
+	if (u->failed)
+		log_warn("%s: no connection to %s: %s (%s)",
+		    policy_str(c->o.policy, c->o.server->name), target, u->reason,
+		    u->rule);
+	else if (target[0] != '\0')
 		log_warn("%s did not reach %s: %s%s%s%s%s%s",
 		    policy_str(c->o.policy, c->o.server->name), target, u->reason,
 		    u->rule[0] != '\0' ? " (" : "", u->rule,

@@ -128,6 +128,7 @@ struct child_unreached {  /* LEASH_UNREACHED */
 	uint32_t port;    /* 0: a name lookup */
 	const char *rule, *because, *instead, *reason, *hint;
 	bool address; /* the host has only addresses that the grant does not include */
+	bool failed;  /* it is granted, and the network did not reach it */
 };
 
 struct child_judged { /* LEASH_JUDGED */

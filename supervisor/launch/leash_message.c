@@ -128,7 +128,7 @@ static int
 read_unreached(struct wire_in *in, struct child_news *n)
 {
 	struct child_unreached *u = &n->unreached;
-	uint32_t address;
+	uint32_t kind;
 
 	u->name = wire_get_str(in, LEASH_TEXT_MAX);
 	u->port = wire_get_u32(in);
@@ -137,9 +137,10 @@ read_unreached(struct wire_in *in, struct child_news *n)
 	u->instead = wire_get_str(in, LEASH_PACKET_MAX);
 	u->reason = wire_get_str(in, LEASH_TEXT_MAX);
 	u->hint = wire_get_str(in, LEASH_TEXT_MAX);
-	address = wire_get_u32(in);
-	u->address = address == 1;
-	return u->port > 65535 || address > 1 ? -EBADMSG : 0;
+	kind = wire_get_u32(in);
+	u->address = kind == 1;
+	u->failed = kind == 2;
+	return u->port > 65535 || kind > 2 ? -EBADMSG : 0;
 }
 
 static int

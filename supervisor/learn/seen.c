@@ -193,8 +193,8 @@ add_host(struct seen *s, const struct child_unreached *u)
 {
 	struct seen_host *h;
 
-	if (u->name[0] == '\0')
-		return; /* the network as a whole */
+	if (u->name[0] == '\0' || u->failed)
+		return; /* the network as a whole, or a host that is granted */
 	for (size_t i = 0; i < s->host_n; i++) {
 		h = &s->host[i];
 		if (strcmp(h->name, u->name) != 0 ||

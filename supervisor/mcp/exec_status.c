@@ -174,7 +174,7 @@ session_unreached(struct session *s, const struct session_unreached *u)
 	struct refusal *to = &s->refusal[s->refusal_n++ % REFUSALS_KEPT];
 	int n;
 
-	s->refused++;
+	s->refused += !u->failed;
 	if (u->target[0] == '\0')
 		n = snprintf(to->text, sizeof(to->text), "kennel: %.300s", u->reason);
 	else

@@ -124,6 +124,7 @@ void session_exec_refused(struct session *, const struct session_refusal *);
 struct session_unreached {
 	const char *target; /* "NAME:PORT", "NAME"; "": the network as a whole */
 	const char *rule, *because, *instead, *reason;
+	bool failed; /* it is granted, and the network did not reach it */
 };
 void session_unreached(struct session *, const struct session_unreached *);
 struct session_counts {

@@ -407,6 +407,25 @@ def because():
     a.close()
 
 
+@test("why a granted host was not reached is said to the agent when a call fails, and no refusal is counted")
+def not_there():
+    a = kennel_run(base("t").replace("    run ", "    exec allow ", 1).replace(" **\n", " ** because \"the tests\"\n", 1)
+                   + toy_policy("    net allow gone.test.example:443 plain\n    net allow db.test.example:5097 plain\n"
+                                "    exec allow /bin/sh ** because \"tests\""))
+    a.initialize()
+    for name, port in ("gone.test.example", 443), ("db.test.example", 5097):
+        visit = shell(PYTHON, PROBE, '["tcp", "%s", %d, "x"]' % (name, port))
+        text = json.dumps(a.call("exec", argv=["/bin/sh", "-c", visit + "; kill -9 $$"], fail=True))
+        (why,) = [e["reason"] for e in egress(action="close", name=name, port=port)]
+        within("this server did not reach %s:%d: %s (" % (name, port, why), text)
+    fine = json.dumps(a.call("exec", argv=["/bin/sh", "-c", "exit 0"]))
+    absent("did not reach", fine, "the control: a call that does not fail")
+    a.close()
+    err = a.stderr()
+    within("no connection to db.test.example:5097: connection refused by the host (", err)
+    absent("to grant it", err)
+
+
 @test("they reach the agent also when the leash learns of the refusal and of the answer at once", seconds=60)
 def because_at_once():
     a = kennel_run(base("t").replace("    run ", "    exec allow ", 1).replace(" **\n", " ** because \"the tests\"\n", 1)

@@ -433,6 +433,17 @@ def addresses():
     tls_server.close()
 
 
+@test("a host at a special-purpose address: the error has the `remote` line that would permit it, not a `net` line")
+def special():
+    for url in "http://198.18.0.1:9/mcp?a=b", "https://198.18.0.1/mcp":
+        s = kennel_run("%s    remote %s%s\n    tool allow *\n" % (USER, url, " to loopback" if url.startswith("http:") else ""), name="far")
+        r = greeted(s)
+        check("error" in r, r)
+        s.close()
+        within("to grant it: remote %s to 198.18.0.0/15" % url, s.stderr())
+        absent("net allow", s.stderr() + json.dumps(r))
+
+
 # ---- kennel's own part --------------------------------------------------------------
 
 @test("tools that the policy does not allow are neither listed nor sent, and each call is in the log")
