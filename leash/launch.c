@@ -54,7 +54,7 @@ struct launch {
 typedef int launch_step_fn(struct launch *);
 
 static launch_step_fn find_program, record_start, plain_values, ask_uses, secret_values,
-    record_secrets, start_network, prepare_cell, make_cell, serve_network, await_secrets,
+    record_secrets, check_network, prepare_cell, make_cell, serve_network, await_secrets,
     send_plan, make_gate, shim_answer, hear_gate, check_covers, await_view;
 
 /* The order.  Each step refuses the launch by itself, with its own message. */
@@ -69,7 +69,7 @@ static const struct {
     {"ask for approval", ask_uses, "nothing is resolved before its use is approved"},
     {"resolve the secrets", secret_values, "the scrubber knows them before any output"},
     {"record the secrets", record_secrets, "the disk writes while the cell is made"},
-    {"start the network", start_network, "the cell opens sockets for the relay"},
+    {"check the network", check_network, "no cell is made for what cannot be served"},
     {"prepare the cell", prepare_cell, "the cell gets the shim and the pipes"},
     {"make the cell", make_cell, "the shim receives the plan in it"},
     {"serve the network", serve_network, "the cell's cgroup counts its processes"},
@@ -488,14 +488,26 @@ cell_begun(const struct cell_order *order, const struct cell *cell)
 }
 
 static int
-start_network(struct launch *a)
+check_network(struct launch *a)
 {
+	char lacks[NETWORK_WHY_MAX] = "";
+	int r = network_check(a->l, lacks);
+
+	return r < 0 ? refuse(a, STATUS_CONFIG, r, "%s", lacks) : 0;
+}
+
+/* The cell has sockets, and this process has nothing to do before it is complete. */
+static int
+start_relay(const struct cell_order *order, int *ret_fd)
+{
+	struct launch *a = order->begun_arg;
 	char lacks[NETWORK_WHY_MAX] = "";
 	int r = network_start(a->l, lacks);
 
-	return r < 0 ? refuse(a, r == -EOPNOTSUPP ? STATUS_CONFIG : LOG_EXIT_FAILED, r,
-			   "%s", lacks)
-		     : 0;
+	if (r < 0)
+		return refuse(a, LOG_EXIT_FAILED, -EIO, "%s", lacks);
+	*ret_fd = a->l->network->relay;
+	return 0;
 }
 
 static int
@@ -506,21 +518,17 @@ prepare_cell(struct launch *a)
 
 	a->order = (struct cell_order){.policy = &l->policy,
 	    .server = l->server,
-	    .shim_fd = -1,
+	    .shim_fd = l->shim_image,
 	    .begun = cell_begun,
 	    .begun_arg = a,
 	    .has_relay = true,
-	    .relay_fd = l->network->relay};
+	    .relay = start_relay};
 	if (l->learn)
 		a->order.watched = gate_file_calls(&a->order.watched_n);
-	r = helper_shim_image(&a->order.shim_fd);
-	if (r == 0)
-		r = make_pipes(l);
-	if (r < 0) {
-		fd_close(&a->order.shim_fd);
+	r = l->shim_image < 0 ? l->shim_image : make_pipes(l);
+	if (r < 0)
 		return refuse(a, LOG_EXIT_FAILED, r, "unable to prepare the cell: %s",
 		    strerror(-r));
-	}
 	a->order.stdin_fd = l->server_in[0];
 	a->order.stdout_fd = l->server_out[1];
 	a->order.stderr_fd = l->server_err[1];
@@ -535,12 +543,12 @@ make_cell(struct launch *a)
 	int r = cell_start(&a->order, &l->cell, why);
 
 	/* only the server may have its ends, or a pipe never closes */
-	fd_close(&a->order.shim_fd);
+	fd_close(&l->shim_image);
 	fd_close(&l->server_in[0]);
 	fd_close(&l->server_out[1]);
 	fd_close(&l->server_err[1]);
 	l->cell_up = r == 0;
-	if (r < 0 && why[0] != '\0') /* else cell_begun has set it */
+	if (r < 0 && why[0] != '\0') /* else ours: it is set */
 		r = refuse(a, LOG_EXIT_FAILED, r, "%s", why);
 	return r;
 }

@@ -138,6 +138,14 @@ check(const struct leash *l, uint32_t *ret_sockets, char *why)
 }
 
 int
+network_check(const struct leash *l, char why[NETWORK_WHY_MAX])
+{
+	uint32_t sockets;
+
+	return check(l, &sockets, why);
+}
+
+int
 network_start(struct leash *l, char why[NETWORK_WHY_MAX])
 {
 	struct network *n = calloc(1, sizeof(*n));

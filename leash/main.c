@@ -21,6 +21,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "leash/launch.h"
 #include "leash/network.h"
 #include "leash/private.h"
 #include "leash/refresh.h"
@@ -37,6 +38,7 @@ static struct leash leash = {
     .signals_slot = -1,
     .log_dir = -1,
     .policy_fd = -1,
+    .shim_image = -1,
     .report_slot = -1,
     .report_timer = -1,
     .scrub_timer = -1,
@@ -273,6 +275,7 @@ release(struct leash *l)
 	report_free(l->report);
 	policy_unload(&l->policy);
 	fd_close(&l->policy_fd);
+	fd_close(&l->shim_image);
 	fd_close(&l->log_dir);
 	fd_close(&l->channel);
 	free(l->argv);
@@ -302,6 +305,10 @@ main(void)
 	loop_init(&l->loop);
 	/* A supervisor that is gone causes a write error, not a signal. */
 	(void)signal(SIGPIPE, SIG_IGN); /* a valid signal: cannot fail */
+	/* The order is not there yet. Of the modes, one needs no shim. */
+	r = helper_shim_image(&l->shim_image);
+	if (r < 0)
+		l->shim_image = r;
 	r = dispatch_launch(l);
 	/* Only the program that maps a subordinate uid needs privileges of its own; if
 	 * one is required, the leash drops them when it is sandboxed (launch.c). */

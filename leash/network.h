@@ -57,7 +57,9 @@ struct network {
 };
 
 /* launch_network.c */
-/* Before the cell exists: starts both processes with everything but the cell's
+/* Before anything starts: -EOPNOTSUPP and why if this version cannot serve a grant. */
+int network_check(const struct leash *, char why[NETWORK_WHY_MAX]);
+/* While the cell is completed: starts both processes with everything but the cell's
  * sockets.  On failure nothing is left; why is for people. */
 int network_start(struct leash *, char why[NETWORK_WHY_MAX]);
 /* The cell exists: moves them into its cgroup, if it has one, and lets them serve. */

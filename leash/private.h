@@ -72,6 +72,7 @@ struct leash {
 	int log_dir;
 
 	int policy_fd;
+	int shim_image; /* sealed, for the cell; -errno: it cannot be read */
 	struct policy policy;
 	const struct sealed_server *server;
 

@@ -44,6 +44,7 @@ struct start {
 	struct cell *cell;
 	struct cell_ids ids;
 	char *why;
+	int relay_fd; /* borrowed; -1: not started yet */
 	int maps_error;
 	const char *maps_why; /* NULL: the errno's text */
 	bool done;
@@ -65,7 +66,8 @@ static const struct {
 	"read-only"},
     {"make a network for the cell", net_begin,
 	"it takes as long as all the mounts, so it runs in parallel with them; like them "
-	"before the ids are set, while the process surely has the capability"},
+	"before the ids are set, while the process surely has the capability; so the "
+	"sockets count for no limit of the server"},
     {"make the mounts private", mount_private,
 	"before any mount is made or cloned, because none may propagate to the host or "
 	"back"},
@@ -89,8 +91,7 @@ static const struct {
     {"name", ns_name, "needs the capability over the uts namespace"},
     {"enter the cell's network", net_join,
 	"needs the capability over it; nothing of ours has used a network before"},
-    {"listen at", sockets_open,
-	"in the cell's network, and before the limits: they count for no server"},
+    {"listen at", net_listening, "only reports: the sockets are on their way"},
     {"open the program", images_open,
 	"in the view itself: the gate compares images with these descriptors"},
     {"limit", limits_set, "after the last descriptor has been opened"},
@@ -308,10 +309,15 @@ heard_sockets(struct start *s, struct wire_in *in, int *fds, size_t fds_n)
 
 	if (wire_end(in) != 0 || !s->order->has_relay)
 		return start_failed(s, -EBADMSG, "receive the cell's sockets", NULL);
+	if (s->relay_fd < 0) {
+		r = s->order->relay(s->order, &s->relay_fd);
+		if (r < 0)
+			return r;
+	}
 	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, EGRESS_SOCKETS);
 	wire_put_bytes(&out, there.data, there.len);
-	r = wire_send(s->order->relay_fd, &out, fds, fds_n);
+	r = wire_send(s->relay_fd, &out, fds, fds_n);
 	return r < 0 ? start_failed(s, r, "pass the cell's sockets to kennel-egress",
 			   r == -EPIPE ? "it has ended" : NULL)
 		     : 0;
@@ -484,7 +490,7 @@ cell_start(const struct cell_order *o, struct cell *ret, char why[CELL_WHY_MAX])
 {
 	struct cell cell = {
 	    .pid = -1, .pidfd = -1, .channel = -1, .mounts_fd = -1, .moves_fd = -1};
-	struct start s = {.order = o, .cell = &cell, .why = why};
+	struct start s = {.order = o, .cell = &cell, .why = why, .relay_fd = -1};
 	int pair[2] = {-1, -1}, cgroup_fd = -1, r;
 	uint64_t until_ns;
 

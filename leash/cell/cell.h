@@ -53,7 +53,9 @@ struct cell_order {
 	/* The cell's sockets are sent to kennel-egress (leash/egress/egress.h).  If
 	 * false, the cell has a loopback and no other address. */
 	bool has_relay;
-	int relay_fd;
+	/* Starts it, once, when there are sockets for it: this process and a processor have
+	 * nothing else to do then. Fails like begun; *ret_fd is borrowed. */
+	int (*relay)(const struct cell_order *, int *ret_fd);
 	/* System calls that notify the gate where the filter allows them
 	 * (watched_calls.c); NULL: none. */
 	const uint32_t *watched;

@@ -433,9 +433,9 @@ open_source(struct cell_child *c, const struct sealed_mount *m, int *ret)
 	return r;
 }
 
-/* Raises the limit: for a moment one descriptor per row is open. */
-static void
-room_for_rows(void)
+/* For a moment one descriptor per row is open. */
+void
+mount_room(void)
 {
 	struct rlimit files;
 
@@ -452,7 +452,7 @@ mount_open(struct cell_child *c)
 	size_t n;
 	int r;
 
-	room_for_rows();
+	mount_room();
 	m = cell_mounts(c->order, &n);
 	c->clone = malloc((n + 1) * sizeof(*c->clone));
 	if (c->clone == NULL)

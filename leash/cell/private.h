@@ -61,7 +61,8 @@ struct cell_child {
 	bool cgroup; /* the cell has a cgroup of its own */
 	int channel; /* SHIM_CHANNEL_FD once the descriptors are in place */
 	int shim_fd;
-	pid_t net_pid; /* helper that makes the network, until net_join */
+	pid_t net_pid;     /* helper that makes the network, until net_join */
+	struct made *made; /* its result (net.c) */
 
 	int *clone;               /* per mount row: a detached tree, or -1 */
 	int device[CELL_DEVICES]; /* detached clones of the host's device nodes */
@@ -107,6 +108,8 @@ cell_step_fn ns_open_up, ns_take_ids, ns_no_more, ns_name, ns_tie;
 /* mount.c */
 cell_step_fn mount_private, mount_open, mount_open_as_user, mount_reach, mount_root,
     mount_build, mount_enter, mount_seal;
+/* Allows this process as many descriptors as it may have at all. */
+void mount_room(void);
 /* For canonical paths: a link in one was put there later. */
 #define MOUNT_RESOLVE_REAL (RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
 /* openat2, close-on-exec; flags are O_*, resolve is RESOLVE_*. */
@@ -162,10 +165,10 @@ const char *synthetic_device_name(size_t i); /* NULL after the last */
 int libcache_make(const struct cell_order *, uint8_t *to, size_t cap, size_t *ret_len);
 
 /* net.c, caps.c */
-cell_step_fn net_begin, net_join, caps_none;
+cell_step_fn net_begin, net_join, net_listening, caps_none;
 
 /* sockets.c */
-cell_step_fn sockets_open;
+int sockets_open(struct cell_child *);
 
 /* limits.c */
 int limits_prepare(

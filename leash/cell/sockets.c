@@ -3,7 +3,7 @@
  * can only be made in the cell's network, and are sent out before the server's
  * limits are set and its capabilities dropped.
  *
- * Process: the cell's first process.  Trusts the sealed policy.  Must never set
+ * Process: the helper that makes the cell's network.  Trusts the sealed policy.  Must never set
  * SO_REUSEPORT: the server could then take connections away from kennel.
  */
 #include <errno.h>
