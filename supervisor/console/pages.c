@@ -18,7 +18,9 @@ FILE_OF(page_index_html, "index.html");
 FILE_OF(page_approvals_js, "approvals.js");
 FILE_OF(page_console_css, "console.css");
 FILE_OF(page_console_js, "console.js");
+FILE_OF(page_forms_js, "forms.js");
 FILE_OF(page_log_js, "log.js");
+FILE_OF(page_policies_js, "policies.js");
 FILE_OF(page_secrets_js, "secrets.js");
 FILE_OF(page_servers_js, "servers.js");
 FILE_OF(page_start_js, "start.js");
@@ -34,7 +36,9 @@ static const struct page pages[] = {
     PAGE("/approvals.js", "text/javascript", page_approvals_js),
     PAGE("/console.css", "text/css", page_console_css),
     PAGE("/console.js", "text/javascript", page_console_js),
+    PAGE("/forms.js", "text/javascript", page_forms_js),
     PAGE("/log.js", "text/javascript", page_log_js),
+    PAGE("/policies.js", "text/javascript", page_policies_js),
     PAGE("/secrets.js", "text/javascript", page_secrets_js),
     PAGE("/servers.js", "text/javascript", page_servers_js),
     PAGE("/start.js", "text/javascript", page_start_js),

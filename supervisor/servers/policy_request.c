@@ -197,7 +197,7 @@ explain(const struct given *g, const char *file, const char *const *words, bool 
 static int
 read_request(struct given *g, const char **ret_field, struct reason *why)
 {
-	struct json_message m;
+	struct json_message m = {.stop = 0};
 	char *text = NULL;
 	size_t len = 0;
 	int r = fd_slurp(STDIN_FILENO, REQUEST_MAX, &text, &len);

@@ -220,7 +220,7 @@ start(struct connecting *c, const struct server_row *row, pid_t *ret_pid, int *r
 static int
 ask(struct connecting *c, int to, int from)
 {
-	uint64_t until = loop_now() + CONNECT_S * 1000 * LOOP_MS;
+	uint64_t until = loop_now() + (uint64_t)CONNECT_S * 1000 * LOOP_MS;
 	int r = client_open_until(&c->client, to, from, "{}", until);
 
 	if (r < 0)

@@ -20,7 +20,7 @@ async function api(method, path, body, background) {
 	});
 	const value = await reply.json();
 	if (!reply.ok)
-		throw new Error(value.error.message);
+		throw Object.assign(new Error(value.error.message), {field: value.error.field});
 	return value;
 }
 
