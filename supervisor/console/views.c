@@ -93,7 +93,7 @@ static const struct view {
     {"POST", POLICIES "/explain", COMMAND_EXPLAIN, put_whole, "kennel policy explain"},
 };
 
-#define LOG_ALTERED 1 /* exit status of kennel audit (kennel-audit(1)) */
+#define LOG_UNVERIFIED 1 /* exit status of kennel audit (kennel-audit(1)) */
 
 /* ---- when a command has ended --------------------------------------------------------- */
 
@@ -122,9 +122,9 @@ put_view(
 	struct json_message m;
 	const char *why = NULL;
 
-	if (view->put == put_log && status == LOG_ALTERED)
-		why = "a record of the log is not as it was written: `kennel audit "
-		      "verify` names the first one";
+	if (view->put == put_log && status == LOG_UNVERIFIED)
+		why = "the log was not verified: run `kennel audit verify`, which "
+		      "names what is wrong";
 	if (view->put == put_log && status == EXIT_USAGE)
 		why = "invalid filter: expected one that `kennel audit log` takes";
 	if (why != NULL) {

@@ -9,8 +9,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../e2e")
 from kit import *  # noqa: E402,F403
 from console_kit import *  # noqa: E402,F403
+from chromium import ALONE, PROGRAM, Page  # noqa: E402
 
-PROGRAM = "/usr/lib/chromium/chromium"
 MARKUP = "<img src=x onerror=\"document.title='broken'\"><script>document.title='broken'</script>\u202e\u200b"
 INERT = "&lt;img src=x onerror="
 
@@ -21,10 +21,6 @@ PINNED = [
     ("plain", "", {}),
 ]
 
-
-# it asks no host but the console
-ALONE = ("--disable-background-networking", "--disable-component-update", "--no-first-run",
-         "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost")
 
 
 def pinned_server(name):
@@ -48,73 +44,6 @@ def card(dom, server):
     return badges.findall(head), re.search(r"<summary>([^<]*)</summary>", tools).group(1), {
         re.search(r"<code>([^<]*)</code>", t).group(1): (badges.findall(t), re.findall(r"<p>([^<]*)</p>", t))
         for t in re.findall(r"<li>(.*?)</li>", tools, re.S)}
-
-
-class Page:
-    """A page of Chromium, driven through a pair of pipes (--remote-debugging-pipe)."""
-
-    def __init__(self, url, width=1440):
-        down, self.into = os.pipe()
-        self.out, up = os.pipe()
-        self.n, self.rest, self.wrong = 0, b"", []
-
-        def descriptors():
-            a, b = os.dup(down), os.dup(up)  # neither is 3 or 4 now
-            os.dup2(a, 3)
-            os.dup2(b, 4)
-
-        self.p = start([PROGRAM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", *ALONE,
-                        "--user-data-dir=" + TMP + "/chromium", "--window-size=%d,900" % width, "--remote-debugging-pipe"],
-                       env=environment({"HOME": TMP}), cwd="/", preexec_fn=descriptors, close_fds=False,
-                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        os.close(down)
-        os.close(up)
-        self.session = None
-        target = self.send("Target.createTarget", url="about:blank")["targetId"]
-        self.session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        self.send("Runtime.enable")
-        self.send("Page.enable")
-        self.send("Page.navigate", url=url)
-
-    def send(self, method, **params):
-        self.n += 1
-        m = {"id": self.n, "method": method, "params": params}
-        if self.session:
-            m["sessionId"] = self.session
-        os.write(self.into, json.dumps(m).encode() + b"\0")
-        while True:
-            while b"\0" not in self.rest:
-                part = os.read(self.out, 65536)
-                check(part, "Chromium has ended")
-                self.rest += part
-            line, self.rest = self.rest.split(b"\0", 1)
-            got = json.loads(line)
-            if got.get("method") in ("Runtime.exceptionThrown", "Page.javascriptDialogOpening"):
-                self.wrong.append(got)
-            if got.get("id") == self.n:
-                check("result" in got, method, got)
-                return got["result"]
-
-    def value(self, script):
-        return self.send("Runtime.evaluate", expression=script, awaitPromise=True)["result"].get("value")
-
-    def until(self, text):
-        """The document, once this is in it; no script of it has failed."""
-        seen = []
-        check(wait_for(lambda: seen.append(self.value("document.documentElement.outerHTML") or "") or text in seen[-1], LONG),
-              text, seen[-1:])
-        equal(self.wrong, [])
-        absent("<title>broken", seen[-1])
-        return seen[-1]
-
-    def go(self, name):
-        self.value("location.hash = '#%s'" % name)
-
-    def click(self, label):
-        time.sleep(1)  # a card that has just come takes no answer
-        check(self.value("""(() => { const b = [...document.querySelectorAll("button")]
-            .find((e) => (e.getAttribute("aria-label") || e.textContent) === %s); if (b) b.click(); return !!b; })()""" %
-                         json.dumps(label)), label)
 
 
 @test("S2-55 S2-56 S2-57 S2-59 S2-60 S3-40 a card has name, transport, status and tool count; its tools have descriptions and badges; "

@@ -5,7 +5,7 @@
 const KEY = "kennel-key";
 const LINK = /^#([0-9a-f]{32})$/;
 
-const pages = {}; // a name of the address bar: {title, load}; load returns the elements
+const pages = {}; // a name of the address bar: {title, load, shown}; load returns the elements, then shown is called
 
 async function api(method, path, body, background) {
 	const headers = {"X-Kennel-Key": localStorage.getItem(KEY) || ""};
@@ -68,14 +68,19 @@ async function showPage(background) {
 			link.setAttribute("aria-current", "page");
 		else
 			link.removeAttribute("aria-current");
+	const content = document.getElementById("content");
 	document.title = pages[name].title + " - kennel console";
 	try {
 		const made = await pages[name].load(background);
 
 		if (mine !== turn)
 			return;
-		document.getElementById("content").replaceChildren(element("h2", {}, pages[name].title), ...made);
+		const held = content.contains(document.activeElement) ? document.activeElement.id : null;
+		content.replaceChildren(element("h2", {}, pages[name].title), ...made);
+		pages[name].shown?.();
 		say("");
+		if (held !== null) // a keyboard stays where it was
+			(document.getElementById(held) || content).focus();
 	} catch (error) {
 		if (mine === turn)
 			say(error.message);

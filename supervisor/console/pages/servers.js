@@ -224,12 +224,13 @@ function removeServer(server) {
 const DEFINED_BY = {policy: "Defined by its policy, and changed there.", file: "Defined by mcp-servers.json, and changed there."};
 
 function serverButtons(server) {
-	const labelled = (verb, action) => button(verb, action, {"aria-label": verb + " " + inert(server.name)});
+	const labelled = (id, verb, action) => button(verb, action,
+	    {id: id + " " + server.id, "aria-label": verb + " " + inert(server.name)});
 
 	return element("p", {class: "answers"},
-	    labelled(server.enabled ? "Disable" : "Enable", () => setEnabled(server, !server.enabled)),
-	    server.source in DEFINED_BY ? null : labelled("Edit", () => editServer(server)),
-	    server.source in DEFINED_BY ? null : labelled("Remove", () => removeServer(server)));
+	    labelled("toggle", server.enabled ? "Disable" : "Enable", () => setEnabled(server, !server.enabled)),
+	    server.source in DEFINED_BY ? null : labelled("edit", "Edit", () => editServer(server)),
+	    server.source in DEFINED_BY ? null : labelled("remove", "Remove", () => removeServer(server)));
 }
 
 // What drafts a policy, to be pasted into a shell; null: the command is unknown.
