@@ -70,7 +70,7 @@ int launch_fingerprints_record(struct leash *, uint64_t *ret_number);
 /* The path of a program in the directory of this one.  0 or -errno. */
 int helper_path(const char *name, char path[HELPER_PATH_CAP]);
 /* The shim's image as a sealed memfd: later changes of the file do not reach a running
- * cell.  0 or -errno. */
-int helper_shim_image(int *ret_fd);
+ * cell.  A descriptor or -errno. */
+int helper_shim_image(void);
 
 #endif

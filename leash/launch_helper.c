@@ -56,17 +56,17 @@ copy_sealed(int fd, int *ret_fd)
 }
 
 int
-helper_shim_image(int *ret_fd)
+helper_shim_image(void)
 {
 	char path[HELPER_PATH_CAP];
-	int fd, r = helper_path("kennel-shim", path);
+	int fd, image = -1, r = helper_path("kennel-shim", path);
 
 	if (r < 0)
 		return r;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	r = copy_sealed(fd, ret_fd);
+	r = copy_sealed(fd, &image);
 	fd_close(&fd);
-	return r;
+	return r < 0 ? r : image;
 }

@@ -304,11 +304,8 @@ main(void)
 	l->status = -1;
 	loop_init(&l->loop);
 	/* A supervisor that is gone causes a write error, not a signal. */
-	(void)signal(SIGPIPE, SIG_IGN); /* a valid signal: cannot fail */
-	/* The order is not there yet. Of the modes, one needs no shim. */
-	r = helper_shim_image(&l->shim_image);
-	if (r < 0)
-		l->shim_image = r;
+	(void)signal(SIGPIPE, SIG_IGN);      /* a valid signal: cannot fail */
+	l->shim_image = helper_shim_image(); /* while the order is on its way */
 	r = dispatch_launch(l);
 	/* Only the program that maps a subordinate uid needs privileges of its own; if
 	 * one is required, the leash drops them when it is sandboxed (launch.c). */

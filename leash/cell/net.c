@@ -219,8 +219,8 @@ net_make(struct cell_child *c, struct made *made)
 int
 net_begin(struct cell_child *c)
 {
-	struct made *made = mmap(
-	    NULL, sizeof(*made), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct made *made = mmap(NULL, sizeof(*made), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	long pid;
 
 	if (made == MAP_FAILED)

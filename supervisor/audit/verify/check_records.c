@@ -448,13 +448,12 @@ check_scanned(struct rows *rows, struct piece *piece)
 
 	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)piece->first);
 	for (uint64_t i = 0; r == 0 && i < piece->n; i++) {
-		if (!has_row(rows, s)) {
-			r = -EBADMSG;
-			break;
-		}
-		cells_get(s, rows->cell, COLUMNS_ALL);
+		bool shown = has_row(rows, s);
+
+		if (shown)
+			cells_get(s, rows->cell, COLUMNS_ALL);
 		r = -EBADMSG;
-		if (is_on_its_page(rows, piece, i))
+		if (shown && is_on_its_page(rows, piece, i))
 			r = check_body(rows, piece, i);
 		if (r == 0)
 			r = check_tile_behind(rows, piece, i);
