@@ -1696,17 +1696,19 @@ WITNESS = \
 	tests/witness/tasks.o \
 	tests/witness/tell.o \
 	tests/witness/witness.o
-TEST_PROGRAMS = $B/tests/toy $B/tests/witness $B/tests/relay $B/tests/spawn $B/tests/net_load $B/tests/execs $B/tests/audit \
+TEST_PROGRAMS = $B/tests/toy $B/tests/witness $B/tests/relay $B/tests/spawn $B/tests/floor $B/tests/net_load $B/tests/execs $B/tests/audit \
 	   $B/tests/policy_text $B/tests/schema $B/tests/scrub
 
 $B/tests/toy: $(call obj,$(TOY))
 	$(call link,$(LINKSTATIC),)
 $B/tests/witness: $(call obj,$(WITNESS))
 	$(call link,$(LINKSTATIC),-pthread)
-# For bench only: a plain relay and a spawn timer.
+# For bench only: a plain relay, a spawn timer and the kernel's part of a start.
 $B/tests/relay: $(call obj,tests/bench/relay.o)
 	$(call link,$(LINKSTATIC),)
 $B/tests/spawn: $(call obj,tests/bench/spawn.o)
+	$(call link,$(LINKSTATIC),)
+$B/tests/floor: $(call obj,tests/bench/floor.o)
 	$(call link,$(LINKSTATIC),)
 $B/tests/net_load: $(call obj,tests/bench/net_load.o)
 	$(call link,-pie,-pthread)

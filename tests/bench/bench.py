@@ -163,7 +163,10 @@ def spawn_rows(kit):
     kit.run([kit.KENNEL, "policy", "compile", p, "-o", sealed])
     bwrap = ["/usr/bin/bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--ro-bind", first, "/first",
              "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "/first", "--first"]
-    kinds = {"bare fork+exec": [first, "--first"], "bwrap, all namespaces": bwrap,
+    # What none of them can do without: tests/bench/floor.c.
+    floor = [kit.STAGE + "/bin/floor", kit.TMP + "/floor.record", first, "--first"]
+    kinds = {"bare fork+exec": [first, "--first"], "the same kernel work by a program that does nothing else": floor,
+             "bwrap, all namespaces": bwrap,
              "kennel exec": [kit.KENNEL, "exec", "--policy", sealed, "t", "--", first, "--first"]}
     times = {k: [] for k in kinds}
     # A recorder that is already there: the usual case.
