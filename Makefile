@@ -455,6 +455,7 @@ SCHEMA = \
 REGISTRY = \
 	supervisor/registry/database.o \
 	supervisor/registry/dump.o \
+	supervisor/registry/file_detail.o \
 	supervisor/registry/global_file.o \
 	supervisor/registry/global_places.o \
 	supervisor/registry/reference.o \
@@ -697,6 +698,7 @@ KENNEL = \
 	supervisor/secrets/use_approval.o \
 	supervisor/secrets/value_request.o \
 	supervisor/serve/agent.o \
+	supervisor/serve/approvals/file_question.o \
 	supervisor/serve/arguments.o \
 	supervisor/serve/bridge.o \
 	supervisor/serve/call.o \
@@ -717,6 +719,7 @@ KENNEL = \
 	supervisor/serve/routes.o \
 	supervisor/serve/launcher/configured.o \
 	supervisor/serve/launcher/startable.o \
+	supervisor/serve/launcher/start_order.o \
 	supervisor/serve/server_requests.o \
 	supervisor/serve/live_state.o \
 	supervisor/serve/servers.o \
@@ -743,6 +746,7 @@ KENNEL = \
 	supervisor/servers/server_list.o \
 	supervisor/servers/server_log.o \
 	supervisor/servers/server_state.o \
+	supervisor/servers/server_trust.o \
 	supervisor/servers/server_view.o \
 	supervisor/top/process_memory.o \
 	supervisor/top/top_table.o \
@@ -1179,7 +1183,7 @@ UNIT_install = \
 	supervisor/json/json_scan.o \
 	tests/fuzz/fuzz_npm.o
 UNIT_starter	= supervisor/launch/starter.o $(BASE) shim/base/close_others.o
-UNIT_startable	= supervisor/serve/launcher/startable.o $(UNIT_registry)
+UNIT_startable	= supervisor/serve/launcher/startable.o $(sort shim/base/close_others.o $(UNIT_registry))
 UNIT_parked	= supervisor/serve/parked.o $(UNIT_frame)
 UNIT_hub_wire = \
 	$(BASE_SMALL) \
@@ -1847,7 +1851,8 @@ FUZZ_frame	= supervisor/mcp/line/frame.o $(FUZZ_json)
 # kennel serve but what starts it, confines it, starts its servers and asks a person
 FUZZ_hub = $(sort \
 	$(filter supervisor/serve/%,$(filter-out supervisor/serve/hub.o supervisor/serve/hub_control.o \
-	    supervisor/serve/secrets_tools.o supervisor/serve/launcher/%,$(KENNEL))) \
+	    supervisor/serve/secrets_tools.o supervisor/serve/approvals/% \
+	    supervisor/serve/launcher/%,$(KENNEL))) \
 	$(filter-out tests/%,$(UNIT_frame) $(UNIT_settings) $(UNIT_lower)) $(SCHEMA) $(UNIT_registry) \
 	supervisor/base/backoff.o \
 	shim/host/install_path.o \

@@ -17,6 +17,7 @@
 #include "supervisor/answer/private.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/help/help.h"
+#include "supervisor/servers/servers.h"
 
 /* ---- list ---------------------------------------------------------------------- */
 
@@ -107,30 +108,55 @@ approve_report(const char *text, int r)
 	return EXIT_FAILED;
 }
 
-/* A proposal: the manifest is written here, then the session is informed. */
+/* A file of a project: what is approved is compared with what was shown. */
 static int
-accept(const char *text, const struct approval_id *id, const struct decision *d,
-    const struct approval_found *found)
+accept_file(const struct approval_found *found, bool *ret_changed)
+{
+	if (found->cut == 0)
+		return server_trust_file(found->subject, found->detail, ret_changed);
+	log_error(
+	    "a part of the file is not shown: review it, then run `kennel server trust "
+	    "FILE`");
+	return EXIT_FAILED;
+}
+
+static int
+accept_manifest(const struct approval_found *found, const char *name, bool *ret_changed)
 {
 	static struct accept_request request;
-	struct decision done = {.answer = ANSWER_OK, .channel = d->channel};
-	bool changed = false;
-	int status, r;
 
 	request.kind = found->kind;
 	request.cut = found->cut;
 	memcpy(request.subject, found->subject, sizeof(request.subject));
 	memcpy(request.detail, found->detail, sizeof(request.detail));
-	status = accept_proposal(&request, d->name, &changed);
+	return accept_proposal(&request, name, ret_changed);
+}
+
+/* What is proposed is written here, then the session is informed. */
+static int
+accept(const char *text, const struct approval_id *id, const struct decision *d,
+    const struct approval_found *found)
+{
+	struct decision done = {.answer = ANSWER_OK, .channel = d->channel};
+	bool changed = false, file = found->kind == QUESTION_FILE;
+	int status, r;
+
+	status = file ? accept_file(found, &changed)
+		      : accept_manifest(found, d->name, &changed);
 	if (status != 0 && !changed)
 		return status;
 	if (changed)
 		done.answer = ANSWER_CHANGED;
 	r = session_answer(id, found, &done);
+	if (file && !changed) /* others may ask about the same file */
+		approve_saved(found->subject, d->channel);
 	if (changed)
-		log_error("a manifest has changed since %s was shown: `kennel approve "
-			  "list` shows it again",
-		    text);
+		log_error(
+		    "%s has changed since %s was shown: `kennel approve list` shows "
+		    "it again",
+		    file ? "the file" : "a manifest", text);
+	else if (r < 0 && file)
+		log_warn("the file is approved, and its session has ended");
 	else if (r < 0)
 		log_warn("the manifest is changed, but the agent's request is over");
 	return changed ? EXIT_FAILED : 0;

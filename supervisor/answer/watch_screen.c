@@ -208,6 +208,7 @@ put_detail_foot(const struct view *v, const struct approval *a)
 	    box_of(a) != NULL ? "space tick   " : "",
 	    a->kind == QUESTION_NEW_PATH      ? "o accept   n another name   d close"
 	    : a->kind == QUESTION_METADATA    ? "o accept   d close"
+	    : a->kind == QUESTION_FILE        ? "o accept   d close"
 	    : a->factor != QUESTION_NO_FACTOR ? "o once, with the passphrase   d deny"
 	    : is_request(a)                   ? "o type the value   d close"
 					      : "o once   s session   d deny");

@@ -46,6 +46,7 @@ enum question_kind {
 	QUESTION_ROTATION,  /* another value */
 	QUESTION_METADATA,  /* of a secret */
 	QUESTION_NEW_PATH,  /* a secret of the project's manifest */
+	QUESTION_FILE,      /* a project's mcp-servers.json */
 };
 const char *question_kind_name(enum question_kind);
 
@@ -203,7 +204,8 @@ enum approve_message {
 	/* str path of a secret, or name of a tool, resource, prompt, program or host: asks
 	 * about it again after a refusal; answered by TAKEN */
 	APPROVE_REOPEN = 8,
-	/* str path: the keeper has a new version of this value; answered by TAKEN */
+	/* str path: the keeper has a new version of this value, or the registry has the
+	 * approval of this file; answered by TAKEN */
 	APPROVE_SAVED = 10,
 	/* u32 enum approve_channel: of what this client sends next; no answer */
 	APPROVE_CHANNEL = 12,
@@ -241,7 +243,8 @@ void approve_on_reopen(struct approve_socket *, const struct approve_reopen *);
 bool question_is_refused(const struct queue *, const char *subject);
 /* It is asked about again. */
 void question_reopen(struct queue *, const char *subject);
-/* Answers with OK every question for a value of the path. False: there was none. */
+/* Answers with OK every question for a value of this path of a secret, or for this file.
+ * False: there was none. */
 bool question_saved(struct queue *, const char *path, const struct answerer *);
 void approve_free(struct approve_socket *);
 

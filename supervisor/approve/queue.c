@@ -45,6 +45,7 @@ question_kind_name(enum question_kind kind)
 	    [QUESTION_ROTATION] = "rotation",
 	    [QUESTION_METADATA] = "metadata",
 	    [QUESTION_NEW_PATH] = "new-path",
+	    [QUESTION_FILE] = "file",
 	};
 
 	if ((size_t)kind < ARRAY_LEN(name) && name[kind] != NULL)
@@ -299,7 +300,8 @@ question_saved(struct queue *q, const char *path, const struct answerer *by)
 
 		if (at->number == 0 || strcmp(at->text.subject, path) != 0 ||
 		    (at->text.kind != QUESTION_PROVISION &&
-			at->text.kind != QUESTION_ROTATION))
+			at->text.kind != QUESTION_ROTATION &&
+			at->text.kind != QUESTION_FILE))
 			continue;
 		end(q, at, ANSWER_OK, by);
 		found = true;

@@ -177,7 +177,7 @@ static int
 on_saved(struct approve_socket *d, struct person_client *c, struct wire_in *in)
 {
 	const struct answerer by = answerer_of(c);
-	const char *path = wire_get_str(in, QUESTION_PATH_MAX);
+	const char *path = wire_get_str(in, QUESTION_TEXT_MAX - 1);
 	uint32_t error;
 
 	if (wire_end(in) < 0)

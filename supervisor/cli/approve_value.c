@@ -67,7 +67,7 @@ approve_saved(const char *path, uint32_t channel)
 		r = saved_at(pid[i], path, channel);
 		if (r < 0 && r != -ENOENT && r != -ECONNREFUSED)
 			log_warn("unable to inform the session of process %ld: %s; a "
-				 "request for this value stays open there",
+				 "request for it stays open there",
 			    pid[i], strerror(-r));
 	}
 }

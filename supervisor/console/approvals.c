@@ -229,6 +229,10 @@ terminal_only(const struct approval *a)
 {
 	if (a->kind == QUESTION_PROVISION || a->kind == QUESTION_ROTATION)
 		return "a value is typed in a terminal: run `kennel approve watch` there";
+	if (a->kind == QUESTION_FILE)
+		return "a file of a project is approved in a terminal: run `kennel "
+		       "approve "
+		       "watch` there";
 	if (a->kind > QUESTION_ROTATION)
 		return "a change of a manifest is accepted once, or denied";
 	if (a->factor == QUESTION_KEY)

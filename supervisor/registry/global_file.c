@@ -424,12 +424,27 @@ begin(struct global_file *ret)
 	ret->first = false;
 	ret->rows = (struct server_rows){NULL, 0};
 	ret->errors = 0;
+	ret->skipped = (struct skipped_file){.text = NULL};
 	buf_init(&ret->notes, NOTES_MAX);
+}
+
+void
+skipped_file_free(struct skipped_file *f)
+{
+	free(f->text);
+	*f = (struct skipped_file){.text = NULL};
+}
+
+void
+global_file_prepare(void)
+{
+	json_object_seed(0); /* early: openat read */
 }
 
 void
 global_file_free(struct global_file *f)
 {
+	skipped_file_free(&f->skipped);
 	server_rows_free(&f->rows);
 	buf_free(&f->notes);
 }
@@ -479,25 +494,35 @@ digest_of(const char *text, size_t len, char ret[FILE_DIGEST_LEN + 1])
 	(void)hex_put(ret, digest, sizeof(digest));
 }
 
-/* 1: the file is used; 0: it was skipped. */
+/* 1: the file is used; 0: it was skipped, and its text is kept for `kennel serve`, which
+ * asks a person. */
 static int
-approved(struct registry *g, const char *path, const char *text, size_t len,
+approved(struct registry *g, const char *path, char **text, size_t len,
     struct global_file *ret, struct reason *why)
 {
 	char digest[FILE_DIGEST_LEN + 1];
-	int r;
+	int r, before;
 
-	digest_of(text, len, digest);
+	digest_of(*text, len, digest);
 	r = g == NULL ? 0 : registry_trusts(g, digest);
-	if (r < 0)
-		return reason_set(
-		    why, r, "%s: unable to read its approval: %s", path, strerror(-r));
-	if (r == 0) /* a session asks a person here: an approval of the kind file */
-		(void)buf_printf(&ret->notes,
-		    "%s: warning: not used, because no person has approved its present "
-		    "contents: review it, then run `kennel server trust %s`\n",
-		    path, path);
-	return r;
+	before = g == NULL || r != 0 ? 0 : registry_trusts_path(g, path);
+	if (r < 0 || before < 0)
+		return reason_set(why, r < 0 ? r : before,
+		    "%s: unable to read its approval: %s", path,
+		    strerror(r < 0 ? -r : -before));
+	if (r > 0)
+		return r;
+	(void)buf_printf(&ret->notes,
+	    "%s: warning: not used, because no person has approved its present "
+	    "contents: review it, then run `kennel server trust %s`\n",
+	    path, path);
+	(void)snprintf(
+	    ret->skipped.path, sizeof(ret->skipped.path), "%s", path); /* same size */
+	ret->skipped.text = *text;
+	ret->skipped.len = len;
+	ret->skipped.changed = before > 0;
+	*text = NULL;
+	return 0;
 }
 
 int
@@ -525,7 +550,7 @@ global_file_read(const struct global_places *places, struct registry *g,
 		if (r == -ENOENT)
 			continue;
 		if (r == 0)
-			r = !row[i].foreign ? 1 : approved(g, path, text, len, ret, why);
+			r = !row[i].foreign ? 1 : approved(g, path, &text, len, ret, why);
 		if (r == 1) {
 			ret->first = row[i].first;
 			r = global_file_parse(path, text, len, ret, why);
@@ -553,9 +578,16 @@ global_file_digest(const char *path, char ret_digest[FILE_DIGEST_LEN + 1],
 	if (r == -ENOENT)
 		return reason_set(why, r, "%s: no such file", path);
 	if (r == 0)
-		r = global_file_parse(path, text, len, ret, why);
-	if (r == 0)
-		digest_of(text, len, ret_digest);
+		r = global_file_text(path, text, len, ret_digest, ret, why);
 	free(text);
 	return r;
+}
+
+int
+global_file_text(const char *path, const char *text, size_t len,
+    char ret_digest[FILE_DIGEST_LEN + 1], struct global_file *ret, struct reason *why)
+{
+	begin(ret);
+	digest_of(text, len, ret_digest);
+	return global_file_parse(path, text, len, ret, why);
 }

@@ -27,12 +27,22 @@ struct global_places {
 void global_places_here(
     const char *config, char project[PATH_MAX], struct global_places *ret);
 
+/* A project's file that was skipped, because no person has approved its contents. */
+struct skipped_file {
+	char path[PATH_MAX]; /* "": none */
+	char *text;
+	size_t len;
+	bool changed; /* others of this path were approved */
+};
+void skipped_file_free(struct skipped_file *);
+
 struct global_file {
 	char path[PATH_MAX];     /* "": none was found */
 	bool first;              /* it wins over the registry */
 	struct server_rows rows; /* source file; sorted */
 	struct buf notes;        /* warnings, and errors of single servers: lines */
 	size_t errors;           /* of single servers */
+	struct skipped_file skipped;
 };
 
 /*
@@ -48,10 +58,22 @@ void global_file_log_notes(struct global_file *);
 
 /*
  * Reads one file, for its approval: its SHA-256 in hex, and its rows, as
- * global_file_read does.
+ * global_file_read does. Free it in any case.
  */
 int global_file_digest(const char *path, char ret_digest[FILE_DIGEST_LEN + 1],
     struct global_file *ret, struct reason *why);
+/* The same of a text that was read. */
+int global_file_text(const char *path, const char *text, size_t len,
+    char ret_digest[FILE_DIGEST_LEN + 1], struct global_file *ret, struct reason *why);
+/* Prepares a process that is confined before it calls this: the parser then needs no file. */
+void global_file_prepare(void);
+
+/* ---- file_detail.c ---- */
+
+/* What a person is shown of a file, as JSON: its digest and its servers. changed: other
+ * contents of it were approved before. 0 or -ENOMEM. */
+int global_file_detail(const struct global_file *, const char digest[FILE_DIGEST_LEN + 1],
+    bool changed, struct buf *ret);
 
 /* The text of such a file, shown in messages as path: 0; -EINVAL with why. */
 int global_file_parse(const char *path, const char *text, size_t len,

@@ -556,16 +556,28 @@ registry_trust(
 	return finish(g, r);
 }
 
-int
-registry_trusts(struct registry *g, const char digest[FILE_DIGEST_LEN + 1])
+static int
+is_trusted(struct registry *g, const char *sql, const char *value)
 {
 	struct statement *s = NULL;
-	int r = statement_new(g->db, "SELECT 1 FROM trusted_files WHERE sha256 = ?1", &s);
+	int r = statement_new(g->db, sql, &s);
 
 	if (r == 0) {
-		statement_text(s, digest);
+		statement_text(s, value);
 		r = statement_step(s);
 	}
 	statement_end(s);
 	return r;
+}
+
+int
+registry_trusts(struct registry *g, const char digest[FILE_DIGEST_LEN + 1])
+{
+	return is_trusted(g, "SELECT 1 FROM trusted_files WHERE sha256 = ?1", digest);
+}
+
+int
+registry_trusts_path(struct registry *g, const char *path)
+{
+	return is_trusted(g, "SELECT 1 FROM trusted_files WHERE path = ?1 LIMIT 1", path);
 }

@@ -9,6 +9,7 @@
  *	row_check.c	what a row may contain
  *	dump.c		export and import
  *	global_file.c	mcp-servers.json; the only file that uses jansson
+ *	file_detail.c	that file as a person is shown it
  *	global_places.c	where that file is searched
  *	register_tool.c	mcp_register, the tool by which an agent proposes a server
  *	server_list.c	rows of policies, files and the registry as one list
@@ -187,5 +188,7 @@ int registry_trust(
     struct registry *, const char digest[FILE_DIGEST_LEN + 1], const char *path);
 /* 1, 0, or a negative errno. */
 int registry_trusts(struct registry *, const char digest[FILE_DIGEST_LEN + 1]);
+/* The same: any contents of this file. */
+int registry_trusts_path(struct registry *, const char *path);
 
 #endif

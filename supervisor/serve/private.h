@@ -218,9 +218,8 @@ struct hub {
 	bool greeted, initialized;
 	bool behind, parked_behind; /* lines of the agent are left: its queue was full */
 	char log_level[16];         /* "": not set */
-	bool asked_names, has_names, asked_policies, has_policies;
-	char *
-	    broken; /* why nothing is served: the answer to the next request; NULL: it is */
+	bool asked_names, has_names, asked_policies, has_policies, asked_recorder;
+	char *broken; /* why nothing is served, for the next request; NULL: it is */
 	struct server *server[HUB_SERVERS_MAX]; /* sorted by name once all are known */
 	size_t server_n;
 	struct items items;
@@ -237,8 +236,8 @@ struct hub {
 	struct search *search;
 	bool searchable;
 	uint64_t routes_made, refused;
-	struct report *report; /* NULL: not connected yet */
-	int slot_report;
+	struct report *report;         /* NULL: not connected yet */
+	int slot_report, lost_n;       /* lost_n: connections that ended at once */
 	char session[17];              /* in the log */
 	struct person_socket *control; /* NULL: none */
 	int news_timer;                /* for clients that watch */
@@ -367,6 +366,7 @@ void launcher_start(struct hub *);
 void launcher_ask(struct hub *, enum launcher_message, const char *name);
 /* Asks the launcher for the names, for the policies, once. True: they are here. */
 bool servers_named(struct hub *), servers_known(struct hub *);
+void servers_need_recorder(struct hub *); /* a connection to the log, once */
 void servers_free(struct hub *);
 void launcher_ready(struct loop *, int fd, short revents, void *hub);
 void servers_ahead(struct hub *); /* starts the first of them */

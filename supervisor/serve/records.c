@@ -19,6 +19,7 @@
 
 #define WELCOME_MS 5000
 #define LAST_MS    500
+#define LOST_MAX   5
 #define SHOWN_MAX  256 /* bytes of a name of the agent's in a record */
 #define DROPS_MAX  20  /* dropped lines of a server in a second, recorded one by one */
 
@@ -59,8 +60,12 @@ records_open(struct hub *h, int fd)
 	if (r == 0)
 		h->slot_report =
 		    loop_add(&h->loop, report_fd(h->report), POLLIN, on_report, h);
+	else if (h->lost_n++ < LOST_MAX) /* it ended, with the session before this one */
+		launcher_ask(h, LAUNCHER_RECORDER, NULL);
 	else
 		log_warn("lost the audit recorder");
+	if (r == 0)
+		h->lost_n = 0;
 }
 
 void

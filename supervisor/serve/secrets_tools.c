@@ -21,6 +21,7 @@
 #include "supervisor/launch/leash_approvals.h"
 #include "supervisor/secrets/secrets.h"
 #include "supervisor/secrets/use_approval.h"
+#include "supervisor/serve/approvals/file_question.h"
 #include "supervisor/serve/private.h"
 #include "supervisor/serve/secrets_tools.h"
 #include "supervisor/serve/tools/own_tools.h"
@@ -37,6 +38,7 @@ struct hub_secrets {
 	struct queue *queue; /* NULL: nobody can be asked */
 	struct approve_socket *socket;
 	struct secrets_approvals *approvals;
+	struct file_question *file; /* NULL: no file is asked about */
 };
 
 /* ---- manifests ------------------------------------------------------------------ */
@@ -203,6 +205,27 @@ void
 secrets_recorded(struct hub *h)
 {
 	secrets_approvals_recorded(h->secrets->approvals);
+	if (h->secrets->file != NULL)
+		file_question_recorded(h->secrets->file);
+}
+
+bool
+secrets_skipped(struct hub *h, struct wire_in *in, int fd)
+{
+	return h->secrets->file == NULL || file_question_take(h->secrets->file, in, fd);
+}
+
+/* Callbacks of the question. */
+static void
+need_recorder(void *hub)
+{
+	servers_need_recorder(hub);
+}
+
+static void
+reread(void *hub)
+{
+	launcher_ask(hub, LAUNCHER_REREAD, NULL);
 }
 
 /* ---- a server that lacks a value ------------------------------------------------------ */
@@ -409,15 +432,24 @@ secrets_open(struct hub *h)
 		return r;
 	if (h->secrets->socket != NULL)
 		secrets_approvals_reopens(h->secrets->approvals, h->secrets->socket);
+	if (h->secrets->queue != NULL && !h->order->single)
+		r = file_question_new(&(struct file_question_order){.name = hub_name(h),
+					  .queue = h->secrets->queue,
+					  .report = &h->report,
+					  .connect = need_recorder,
+					  .reread = reread,
+					  .arg = h},
+		    &h->secrets->file);
 	h->secrets->manifests.error = -EIO;
 	(void)meta_today(); /* reads the time zone, while files may be opened */
-	return 0;
+	return r;
 }
 
 void
 secrets_close(struct hub *h)
 {
 	secrets_approvals_free(h->secrets->approvals);
+	file_question_free(h->secrets->file);
 	approve_free(h->secrets->socket);
 	queue_free(h->secrets->queue);
 	secrets_manifests_free(&h->secrets->manifests);

@@ -24,6 +24,9 @@ void secrets_call(
     struct hub *, struct incoming *, enum own_tool_id, struct json arguments);
 /* The launcher sent the manifests. False: the packet is invalid. */
 bool secrets_texts(struct hub *, struct wire_in *, int fd);
+/* The launcher sent a project's mcp-servers.json that no person has approved. False: the
+ * packet is invalid. */
+bool secrets_skipped(struct hub *, struct wire_in *, int fd);
 /* The manifests were read after the line that waits until then had come. */
 bool secrets_have_texts(const struct hub *, uint64_t until);
 /* The log has caught up. */

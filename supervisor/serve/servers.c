@@ -129,6 +129,12 @@ ask_once(struct hub *h, enum launcher_message type, bool *asked)
 	*asked = true;
 }
 
+void
+servers_need_recorder(struct hub *h)
+{
+	ask_once(h, LAUNCHER_RECORDER, &h->asked_recorder);
+}
+
 bool
 servers_named(struct hub *h)
 {
@@ -139,8 +145,7 @@ servers_named(struct hub *h)
 bool
 servers_known(struct hub *h)
 {
-	if (!h->asked_policies)
-		launcher_ask(h, LAUNCHER_RECORDER, NULL); /* it takes less time */
+	servers_need_recorder(h); /* it takes less time */
 	ask_once(h, LAUNCHER_FIND, &h->asked_policies);
 	return h->has_policies && h->finding == 0;
 }
@@ -236,16 +241,20 @@ close_all(struct server *s)
 }
 
 static void
-found_again(struct server *s)
+lists_changed(struct hub *h)
 {
-	struct hub *h = s->hub;
-
-	s->finding--;
-	h->finding--;
 	for (int kind = 0; kind < LIST_TEMPLATES; kind++)
 		if ((h->told & 1u << kind) != 0)
 			list_changed(h, (enum list_kind)kind);
 	parked_wake(h);
+}
+
+static void
+found_again(struct server *s)
+{
+	s->finding--;
+	s->hub->finding--;
+	lists_changed(s->hub);
 }
 
 static void
@@ -325,6 +334,14 @@ on_name(struct hub *h, struct wire_in *in)
 		s->about = strdup(about); /* NULL: not shown */
 }
 
+/* The servers of mcp-servers.json are others. */
+static void
+on_configured(struct hub *h)
+{
+	qsort(h->server, h->server_n, sizeof(void *), by_name);
+	lists_changed(h);
+}
+
 static void
 on_named(struct hub *h)
 {
@@ -376,8 +393,12 @@ launcher_ready(struct loop *loop, int socket, short revents, void *arg)
 		fd = -1;
 	} else if (type == LAUNCHER_CONNECTED) {
 		records_open(h, fd);
+		secrets_recorded(h);
 		fd = -1;
-	} else if (type != LAUNCHER_TEXTS || !secrets_texts(h, &in, fd))
+	} else if (type == LAUNCHER_CONFIGURED)
+		on_configured(h);
+	else if ((type != LAUNCHER_TEXTS || !secrets_texts(h, &in, fd)) &&
+		 (type != LAUNCHER_SKIPPED || !secrets_skipped(h, &in, fd)))
 		die("an invalid answer of the launcher");
 	fd_close(&fd);
 	hub_arm(h);

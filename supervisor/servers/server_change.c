@@ -1,5 +1,5 @@
 /*
- * kennel server enable, disable, remove, trust: what a person changes.
+ * kennel server enable, disable, remove: what a person changes.
  *
  * Process: kennel, as the calling user. Starts nothing. Each change and each refusal has
  * a record in the audit log. An argument may be a misplaced secret: only names of
@@ -201,66 +201,4 @@ server_remove_main(int argc, char **argv)
 	    "remove", NULL, wrong_remove, do_remove, "removed", left_running};
 
 	return change_one(&c, argc, argv);
-}
-
-/* ---- trust ------------------------------------------------------------------------------ */
-
-/* Reads the file that a session in its directory would read, and stores its digest. */
-static int
-trust(const char *path)
-{
-	static struct global_file file; /* large */
-	char digest[FILE_DIGEST_LEN + 1];
-	struct registry *g = NULL;
-	struct reason why;
-	int r, status;
-
-	r = global_file_digest(path, digest, &file, &why);
-	if (r < 0)
-		log_error("%s", why.text);
-	status = r < 0 ? EXIT_INPUT : server_registry_open(true, &g);
-	if (status == 0)
-		status = server_log_begin("trust", digest);
-	if (status == 0) {
-		r = registry_trust(g, digest, path);
-		if (r < 0)
-			log_error("unable to change the registry: %s", strerror(-r));
-		status =
-		    server_log_end(r < 0 ? EXIT_FAILED : 0, r < 0 ? strerror(-r) : NULL);
-	}
-	if (status == 0)
-		printf("approved %s with SHA-256 %s: %zu server%s\n", path, digest,
-		    file.rows.n, file.rows.n == 1 ? "" : "s");
-	for (size_t i = 0; status == 0 && i < file.rows.n; i++)
-		printf("  %s\n", file.rows.row[i].name);
-	registry_close(g);
-	global_file_free(&file);
-	return status;
-}
-
-int
-server_trust_main(int argc, char **argv)
-{
-	char path[PATH_MAX], dir[PATH_MAX];
-	const char *word = NULL, *base;
-	int status = server_argument(argc, argv, &word);
-
-	if (status == 0 && word == NULL)
-		status = help_usage(&server_help, argv[0], "expected one file");
-	if (status != 0 || word == NULL)
-		return status;
-	base = strrchr(word, '/');
-	base = base == NULL ? word : base + 1;
-	if (strcmp(base, GLOBAL_FILE) != 0)
-		return help_usage(&server_help, argv[0],
-		    "expected a file named " GLOBAL_FILE ": no other is read");
-	while (strncmp(word, "./", 2) == 0)
-		word += 2;
-	if (word[0] == '/')
-		(void)snprintf(path, sizeof(path), "%s", word); /* a cut path fails */
-	else if (getcwd(dir, sizeof(dir)) != NULL)
-		(void)snprintf(path, sizeof(path), "%.3000s/%.1000s", dir, word);
-	else
-		(void)snprintf(path, sizeof(path), "%.4000s", word);
-	return trust(path);
 }

@@ -9,6 +9,9 @@
  *	server_add.c		kennel server add
  *	server_connect.c	its --connect: starts a server once, and lists its tools
  *	server_change.c		kennel server enable, disable, remove, trust
+
+ *	server_change.c		kennel server add, enable, disable, remove
+ *	server_trust.c		kennel server trust
  *	server_dump.c		kennel server export, import
  *	server_check.c		kennel server check
  *	policy_scores.c		kennel policy score --all
@@ -95,6 +98,15 @@ struct connection {
  */
 int server_connect(
     struct server_view *, const struct server_row *, struct connection *ret);
+
+/* ---- server_trust.c ------------------------------------------------------------- */
+
+/*
+ * Approves the present contents of a project's mcp-servers.json. shown: what a person was
+ * shown of it (global_file_detail); NULL: the person reviewed the file. 0 or an exit status.
+ * *ret_changed: the file is not as it was shown, and nothing was approved.
+ */
+int server_trust_file(const char *path, const char *shown, bool *ret_changed);
 
 /* ---- server_log.c ---------------------------------------------------------------- */
 

@@ -185,6 +185,46 @@ def narrow():
     s.close()
 
 
+@test("a project's mcp-servers.json in a dialog: its servers and commands are shown, closing and declining leave it untrusted, "
+      "accepting stores the approval", 120)
+def file():
+    home = "%s/dialog-file" % TMP
+    os.makedirs(home + "/home", mode=0o700)
+    env = {"KENNEL_HOME": home + "/home"}
+    with open(home + "/mcp-servers.json", "w") as f:
+        f.write('{"mcpServers": {"mine": {"command": "/bin/cat", "args": ["-n"]}}}')
+    os.chmod(home + "/mcp-servers.json", 0o644)
+
+    def hub():
+        h = Hub(env=env, command=["/usr/bin/python3", "-c", "import os,sys; os.chdir(sys.argv[1]); os.execv(sys.argv[2], sys.argv[2:])",
+                                  home, KENNEL, "serve", "--policy", policies(server("one"))])
+        h.ask("tools/list")
+        return h
+
+    def says(h):
+        return h.query("mine", "echo")["state"]
+    d = Here(env)
+    for answers in (["cancel"], ["notok"]):
+        d.answers(*answers)
+        h = hub()
+        d.until("deny")
+        equal(says(h), "error")
+        h.close()
+    d.answers("ok", "ok", "ok")
+    n = len(d.asked("CONFIRM"))
+    h = hub()
+    check(wait_for(lambda: says(h) == "denied", LONG) is not None, "a row without a policy is known, and denied")
+    d.end()
+    parts = [c["texts"] for c in d.asked("CONFIRM")[n:]]
+    equal((parts[-1]["SETOK"], parts[-1]["SETNOTOK"], parts[-1]["SETCANCEL"]), ("Accept", "Decline", "Close"))
+    lines = "\n".join(c["SETDESC"] for c in parts).splitlines()
+    for line in ("kind     file", '|     name: "mine"', "|     argv: ", '|       - "/bin/cat"', '|       - "-n"'):
+        within(line, lines)
+    h.close()
+    said = [(e["fields"]["outcome"], e["fields"].get("channel")) for e in audit(env=env) if e["kind"] == "approve"]
+    equal(said, [("asked", None), ("cancelled", "pinentry")] * 2 + [("asked", None), ("ok", "pinentry")])
+
+
 @test("a second factor in a dialog: the passphrase, more than one try, and the vault is unlocked by it first", 120)
 def factor():
     env = {"KENNEL_HOME": "%s/dialog-factor" % TMP}

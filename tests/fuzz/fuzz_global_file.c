@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "supervisor/json/json.h"
 #include "supervisor/registry/global_file.h"
 #include "supervisor/registry/row_check.h"
 #include "tests/fuzz/fuzz.h"
@@ -12,6 +13,9 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	static struct global_file file; /* large */
+	static const char digest[FILE_DIGEST_LEN + 1] = "0";
+	struct json_message m;
+	struct buf detail;
 	struct reason why;
 
 	memset(&file, 0, sizeof(file));
@@ -28,6 +32,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		    strstr(why.text, "looks like a secret") != NULL)
 			abort();
 	}
+	buf_init(&detail, (size_t)64 << 20);
+	if (global_file_detail(&file, digest, len % 2 == 0, &detail) < 0 ||
+	    json_scan(detail.data, detail.len, &m) < 0)
+		abort(); /* what a person is shown is JSON */
+	buf_free(&detail);
 	global_file_free(&file);
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include <errno.h>
 
 #include "shim/base/array.h"
+#include "supervisor/json/json.h"
 #include "supervisor/registry/global_file.h"
 #include "tests/unit/corpus.h"
 #include "tests/unit/registry_fixture.h"
@@ -86,6 +87,9 @@ search_order(void **state)
 	assert_string_equal(file.rows.row[0].name, "user");
 	assert_false(file.first);
 	assert_non_null(strstr(notes(), "kennel server trust"));
+	assert_string_equal(file.skipped.text, ONE("mine"));
+	assert_int_equal(file.skipped.len, strlen(ONE("mine")));
+	assert_false(file.skipped.changed);
 	assert_int_equal(read_all(NULL), 0);
 	assert_string_equal(file.rows.row[0].name, "user");
 
@@ -98,10 +102,13 @@ search_order(void **state)
 	assert_string_equal(file.rows.row[0].name, "mine");
 	assert_string_equal(file.rows.row[0].scope, "global");
 	assert_int_equal(file.rows.row[0].source, FROM_FILE);
+	assert_null(file.skipped.text);
 	/* one byte differs: not what was approved */
 	put("project", ONE("mine") " ");
 	assert_int_equal(read_all(g), 0);
 	assert_string_equal(file.rows.row[0].name, "user");
+	assert_true(file.skipped.changed);
+	assert_string_equal(file.skipped.path, path);
 
 	put("etc", ONE("admin"));
 	assert_int_equal(read_all(g), 0);
@@ -116,6 +123,35 @@ search_order(void **state)
 	drop("project");
 	drop("config");
 	registry_close(g);
+}
+
+/* What a person is shown has each member that decides what would start. */
+static void
+shown(void **state)
+{
+	static const char text[] =
+	    "{\"mcpServers\":{\"b\":{\"command\":\"/bin/x\",\"args\":[\"-y\",\"q\\\"\"],"
+	    "\"env\":{\"N\":{\"vault\":\"a/b/c\"}}},\"a\":{\"url\":\"https://h/m\","
+	    "\"headers\":{\"X-Y\":\"z\"},\"enabled\":false}}}";
+	static const char servers[] =
+	    "\"servers\":[{\"name\":\"a\",\"url\":\"https://h/m\",\"headers\":{\"X-Y\":"
+	    "\"z\"},\"enabled\":false},{\"name\":\"b\",\"argv\":[\"/bin/x\",\"-y\","
+	    "\"q\\\"\"],\"env\":{\"N\":{\"vault\":\"a/b/c\"}}}]}";
+	char digest[FILE_DIGEST_LEN + 1];
+	struct json_message m;
+	struct buf out;
+
+	(void)state;
+	global_file_free(&file);
+	assert_int_equal(
+	    global_file_text("/p/f", text, strlen(text), digest, &file, &why), 0);
+	buf_init(&out, 1u << 20);
+	assert_int_equal(global_file_detail(&file, digest, true, &out), 0);
+	assert_int_equal(json_scan(out.data, out.len, &m), 0);
+	assert_non_null(strstr(buf_str(&out), servers));
+	assert_non_null(strstr(buf_str(&out), digest));
+	assert_non_null(strstr(buf_str(&out), "\"changed\":true"));
+	buf_free(&out);
 }
 
 static void
@@ -322,6 +358,7 @@ main(void)
 {
 	const struct CMUnitTest all[] = {
 	    cmocka_unit_test(search_order),
+	    cmocka_unit_test(shown),
 	    cmocka_unit_test(invalid),
 	    cmocka_unit_test(servers),
 	    cmocka_unit_test(entries),

@@ -96,7 +96,7 @@ typed(void **state)
 	assert_int_equal(ask(1, &tool), 0);
 	assert_int_equal(answer(tool, 1, ANSWER_OK), -EINVAL);
 	assert_int_equal(answer(tool, 1, ANSWER_CANCELLED), -EINVAL);
-	for (int kind = QUESTION_PROVISION; kind <= QUESTION_NEW_PATH; kind++) {
+	for (int kind = QUESTION_PROVISION; kind <= QUESTION_FILE; kind++) {
 		text.kind = (enum question_kind)kind;
 		assert_int_equal(question_ask(queue, &text, on_answer, NULL, &number), 0);
 		for (size_t i = 0; i < sizeof(not ) / sizeof(not [0]); i++)
@@ -105,11 +105,11 @@ typed(void **state)
 		assert_int_equal(answer(number, 1, ANSWER_CANCELLED), 0);
 	}
 	assert_string_equal(said, "2:cancelled:42 3:cancelled:42 4:cancelled:42 "
-				  "5:cancelled:42 ");
+				  "5:cancelled:42 6:cancelled:42 ");
 	queue_free(queue);
 }
 
-/* A new version of a value ends what asks for it, and nothing else. */
+/* A new version of a value, or a file's approval, ends what asks for it, and nothing else. */
 static void
 saved(void **state)
 {
@@ -119,13 +119,13 @@ saved(void **state)
 
 	(void)state;
 	begin(60000);
-	for (int kind = QUESTION_TOOL; kind <= QUESTION_NEW_PATH; kind++) {
+	for (int kind = QUESTION_TOOL; kind <= QUESTION_FILE; kind++) {
 		text.kind = (enum question_kind)kind;
 		assert_int_equal(question_ask(queue, &text, on_answer, NULL, &number), 0);
 	}
 	assert_false(question_saved(queue, "a/b", &by));
 	assert_true(question_saved(queue, "a/b/c", &by));
-	assert_string_equal(said, "7:ok:42 8:ok:42 ");
+	assert_string_equal(said, "7:ok:42 8:ok:42 11:ok:42 ");
 	assert_false(question_saved(queue, "a/b/c", &by));
 	queue_free(queue);
 }

@@ -6,9 +6,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/registry/global_file.h"
+#include "supervisor/serve/launcher/session_launcher.h"
 
 /* 0, also if there is none. A damaged one is moved aside with what people had decided. */
 static int
@@ -44,7 +46,8 @@ read_file(struct registry *registry, struct global_file *ret)
 }
 
 int
-configured_read(const struct server_rows *policy, struct server_rows *ret)
+configured_read(const struct server_rows *policy, struct server_rows *ret,
+    struct skipped_file *ret_skipped)
 {
 	static struct global_file file; /* large */
 	struct server_rows stored = {NULL, 0};
@@ -66,9 +69,24 @@ configured_read(const struct server_rows *policy, struct server_rows *ret)
 					      .file_first = file.first,
 					      .policy = policy},
 			    ret);
+		*ret_skipped = file.skipped;
+		file.skipped.text = NULL;
 		global_file_free(&file);
 	}
 	server_rows_free(&stored);
 	registry_close(registry);
 	return r;
+}
+
+int
+skipped_file_put(const struct skipped_file *f, struct wire_out *out)
+{
+	int fd = -1;
+
+	if (f->text == NULL || fd_sealed("kennel-file", f->text, f->len, false, &fd) < 0)
+		return -1; /* its servers are left out, as was logged */
+	wire_put_u32(out, LAUNCHER_SKIPPED);
+	wire_put_str(out, f->path);
+	wire_put_u32(out, f->changed);
+	return fd;
 }

@@ -36,12 +36,13 @@
 #include "supervisor/base/person_socket.h"
 #include "supervisor/launch/find/duplicate_server.h"
 #include "supervisor/launch/launch.h"
-#include "supervisor/launch/leash_approvals.h"
 #include "supervisor/launch/find/policy_files.h"
 #include "supervisor/launch/run_session.h"
 #include "supervisor/secrets/secrets.h"
+#include "supervisor/serve/launcher/configured.h"
 #include "supervisor/serve/launcher/startable.h"
 #include "supervisor/serve/launcher/session_launcher.h"
+#include "supervisor/serve/launcher/start_order.h"
 #include "supervisor/status/hub_wire.h"
 
 struct launcher {
@@ -213,6 +214,13 @@ name_unknown(struct launcher *l, const char *name)
 	(void)startable_new(&l->servers, name, "");
 }
 
+static void
+note_wanted(struct launcher *l)
+{
+	for (size_t i = 0; i < l->servers.n; i++)
+		l->servers.all[i]->wanted |= is_wanted(l, l->servers.all[i]->name);
+}
+
 /* Once: a server whose file comes later is not seen. */
 static void
 name_all(struct launcher *l)
@@ -237,8 +245,7 @@ name_all(struct launcher *l)
 	for (size_t i = 0; i < l->order->name_n; i++)
 		if (startable_find(&l->servers, l->order->name[i]) == NULL)
 			name_unknown(l, l->order->name[i]);
-	for (size_t i = 0; i < l->servers.n; i++)
-		l->servers.all[i]->wanted |= is_wanted(l, l->servers.all[i]->name);
+	note_wanted(l);
 }
 
 static void
@@ -250,6 +257,21 @@ answer_end(struct launcher *l, enum launcher_message type)
 	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, type);
 	answer(l, &out, -1);
+}
+
+/* A project's file that no person has approved: the hub parses it, and asks. */
+static void
+send_skipped(struct launcher *l)
+{
+	uint8_t memory[LAUNCHER_PACKET_MAX];
+	struct wire_out out;
+	int fd;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	fd = skipped_file_put(&l->servers.skipped, &out);
+	if (fd >= 0)
+		answer(l, &out, fd);
+	fd_close(&fd);
 }
 
 static void
@@ -287,7 +309,17 @@ on_names(struct launcher *l, struct wire_in *in)
 		put_name(l, l->servers.all[i], &out);
 	}
 	answer(l, &out, -1);
+	send_skipped(l);
 	answer_end(l, LAUNCHER_NAMED);
+}
+
+/* of_file: only those that mcp-servers.json defines, or defined. */
+static void
+find_wanted(struct launcher *l, bool of_file)
+{
+	for (size_t i = 0; i < l->servers.n && !l->lost; i++)
+		if (l->servers.all[i]->wanted && (l->servers.all[i]->of_file || !of_file))
+			find_one(l, l->servers.all[i]);
 }
 
 static void
@@ -296,9 +328,7 @@ on_find(struct launcher *l, struct wire_in *in)
 	if (wire_end(in) < 0)
 		return;
 	name_all(l);
-	for (size_t i = 0; i < l->servers.n && !l->lost; i++)
-		if (l->servers.all[i]->wanted)
-			find_one(l, l->servers.all[i]);
+	find_wanted(l, false);
 	answer_end(l, LAUNCHER_FOUND);
 }
 
@@ -312,26 +342,22 @@ on_again(struct launcher *l, struct wire_in *in)
 		return;
 	startables_configure(&l->servers);
 	find_one(l, k);
+	send_skipped(l);
+}
+
+static void
+on_reread(struct launcher *l, struct wire_in *in)
+{
+	if (wire_end(in) < 0)
+		return;
+	startables_configure(&l->servers);
+	note_wanted(l);
+	find_wanted(l, true);
+	send_skipped(l);
+	answer_end(l, LAUNCHER_CONFIGURED);
 }
 
 /* ---- sessions -------------------------------------------------------------- */
-
-/* A session that is taken over holds its own policy and socket, and nothing of the hub or
- * of another server. */
-static int
-keep_own(struct launcher *l, const struct startable *own)
-{
-	for (size_t i = 0; i < l->servers.n; i++) {
-		struct policy_found copy;
-
-		if (l->servers.all[i] == own || !l->servers.all[i]->found)
-			continue;
-		/* what is written here is no longer shared with the launcher */
-		copy = l->servers.all[i]->policy;
-		policy_found_free(&copy);
-	}
-	return fd_close_others(&own->policy.fd, 1);
-}
 
 /* In the child: from here on "kennel run". */
 static _Noreturn void
@@ -354,7 +380,7 @@ be_session(struct launcher *l, struct startable *k, bool one_call,
 	(void)signal(SIGTERM, SIG_DFL);
 	(void)signal(SIGHUP, SIG_DFL);
 	if (sigprocmask(SIG_SETMASK, &none, NULL) < 0 || dup2(agent, STDIN_FILENO) < 0 ||
-	    dup2(agent, STDOUT_FILENO) < 0 || keep_own(l, k) < 0)
+	    dup2(agent, STDOUT_FILENO) < 0 || startables_keep(&l->servers, k) < 0)
 		die("unable to set up the session of %s", k->name);
 	exit(run_session(&order));
 }
@@ -379,28 +405,6 @@ start(struct launcher *l, struct startable *k, bool one_call,
 	return pair[0];
 }
 
-/* An approval for the session ends when the vault has changed since, or was locked. */
-static void
-read_approved(struct wire_in *in, struct approved_uses *ret)
-{
-	uint32_t n = wire_get_u32(in);
-
-	ret->n = 0;
-	for (uint32_t i = 0; i < n && i < APPROVED_USES_MAX; i++) {
-		struct approved_use *u = &ret->use[ret->n];
-		const char *path = wire_get_str(in, sizeof(u->path) - 1);
-		const char *request = wire_get_str(in, sizeof(u->request) - 1);
-		uint64_t epoch;
-
-		(void)snprintf(u->path, sizeof(u->path), "%s", path);          /* fits */
-		(void)snprintf(u->request, sizeof(u->request), "%s", request); /* fits */
-		u->session = wire_get_u32(in) != 0;
-		epoch = wire_get_u64(in);
-		if (!u->session || epoch == secrets_vault_epoch())
-			ret->n++;
-	}
-}
-
 static void
 on_start(struct launcher *l, struct wire_in *in)
 {
@@ -413,7 +417,7 @@ on_start(struct launcher *l, struct wire_in *in)
 	struct wire_out out;
 	int fd = -1;
 
-	read_approved(in, &approved);
+	approved_uses_read(in, &approved);
 	k = wire_end(in) < 0 ? NULL : startable_find(&l->servers, name);
 	if (k != NULL && k->found)
 		fd = start(l, k, one_call, &approved);
@@ -477,6 +481,7 @@ on_packet(struct launcher *l, const uint8_t *packet, size_t len)
 	    {LAUNCHER_NAMES, on_names},
 	    {LAUNCHER_RECORDER, on_recorder},
 	    {LAUNCHER_MANIFESTS, on_manifests},
+	    {LAUNCHER_REREAD, on_reread},
 	};
 	struct wire_in in;
 	uint32_t type;

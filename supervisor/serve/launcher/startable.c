@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/hub/argv_authority.h"
@@ -103,6 +104,12 @@ list_policies(const struct startables *s, struct server_rows *ret)
 	return r;
 }
 
+static bool
+is_of_file(const struct startable *k)
+{
+	return k->row != NULL && k->row->source == FROM_FILE;
+}
+
 void
 startables_configure(struct startables *s)
 {
@@ -111,13 +118,17 @@ startables_configure(struct startables *s)
 
 	if (r < 0)
 		die("out of memory");
-	r = configured_read(&policies, &rows);
+	skipped_file_free(&s->skipped);
+	r = configured_read(&policies, &rows, &s->skipped);
 	for (size_t i = 0; i < s->n; i++) {
+		s->all[i]->of_file = is_of_file(s->all[i]);
 		forget_row(s->all[i]);
 		s->all[i]->disabled = r < 0;
 	}
 	for (size_t i = 0; i < rows.n; i++)
 		take_row(s, &rows.row[i]);
+	for (size_t i = 0; i < s->n; i++)
+		s->all[i]->of_file |= is_of_file(s->all[i]);
 	server_rows_free(&policies);
 	server_rows_free(&rows);
 }
@@ -235,4 +246,19 @@ startable_policy(struct startables *s, struct startable *k,
 	} else
 		k->file = p->file; /* for the leash's own checks */
 	return status;
+}
+
+int
+startables_keep(struct startables *s, const struct startable *own)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		struct policy_found copy;
+
+		if (s->all[i] == own || !s->all[i]->found)
+			continue;
+		/* what is written here is no longer shared with the launcher */
+		copy = s->all[i]->policy;
+		policy_found_free(&copy);
+	}
+	return fd_close_others(&own->policy.fd, 1);
 }

@@ -11,6 +11,7 @@
 
 #include "leash/leash.h"
 #include "supervisor/launch/launch.h"
+#include "supervisor/registry/global_file.h"
 #include "supervisor/registry/reference.h"
 #include "supervisor/registry/registry.h"
 #include "supervisor/serve/launcher/session_launcher.h"
@@ -25,6 +26,7 @@ struct startable {
 	bool has_policy;  /* a policy of its name was found */
 	bool wanted;      /* among the names that were given */
 	bool disabled;    /* by a person, or by mcp-servers.json */
+	bool of_file; /* mcp-servers.json defines it, or did before the last reading */
 	/* The row that defines it in place of a policy; owned. NULL: none. */
 	struct server_row *row;
 	struct args args;
@@ -38,6 +40,7 @@ struct startable {
 struct startables {
 	struct startable *all[STARTABLES_MAX];
 	size_t n;
+	struct skipped_file skipped; /* a project's file without approval */
 };
 
 struct startable *startable_find(const struct startables *, const char *name);
@@ -56,5 +59,8 @@ bool startable_may(const struct startables *, const struct startable *);
  */
 int startable_policy(struct startables *, struct startable *,
     enum server_reason *ret_reason, char why[LEASH_TEXT_MAX]);
+/* In the process of a session, which holds its own policy and nothing of the hub or of
+ * another server if it is taken over: closes all others, also descriptors. 0 or -errno. */
+int startables_keep(struct startables *, const struct startable *own);
 
 #endif
