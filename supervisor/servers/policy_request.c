@@ -157,6 +157,7 @@ find_file(const char *server, char **ret, struct reason *why)
 	int r = known_policies_read(&all);
 
 	known = r == 0 ? known_policy_find(&all, server) : NULL;
+	/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): take() has checked */
 	(void)log_quote(shown, sizeof(shown), server, strnlen(server, 64));
 	if (r == 0 && known == NULL)
 		r = reason_set(why, -ENOENT, "no policy for server `%s`", shown);
@@ -216,7 +217,7 @@ read_request(struct given *g, const char **ret_field, struct reason *why)
 int
 explain_request(bool json)
 {
-	const char *words[1 + WORDS_MAX], *field;
+	const char *words[1 + WORDS_MAX] = {NULL}, *field;
 	struct given g = {.text = {NULL}};
 	char *file = NULL;
 	struct reason why;
