@@ -272,9 +272,9 @@ static const struct help_verb server_verbs[] = {
 	    "refused.\n"
 	    "With --connect, the server is started once in its sandbox, if its policy "
 	    "grants\n"
-	    "it, and its tools are listed; the exit status is 1 if it does not answer in "
+	    "it, and its tools are listed. The exit status is 1 if that fails or takes "
 	    "20 s.\n"
-	    "With --json, standard input has the server, as in an export, and JSON is "
+	    "With --json, standard input has the server, as in an export; JSON is "
 	    "printed."},
     {"enable", REGISTRY_VERBS, "NAME", "let a server start again", "",
 	"kennel server enable github", "server"},

@@ -102,7 +102,7 @@ function serverFields(server) {
 		formField("command", "Command", "The path of the program.", textInput(server.command)),
 		formField("args", "Arguments", "Separated by commas; \\, is a comma in an argument.", textInput(joinArgs(server.args))),
 		formField("env", "Environment", "A line for each variable, NAME=REFERENCE. " + reference, env),
-		formField("url", "URL", "https://host/path, as in the policy's line remote.", textInput(server.url, {inputmode: "url"})),
+		formField("url", "URL", "As in the line remote of its policy.", textInput(server.url, {inputmode: "url"})),
 		formField("headers", "Authorization header (optional)", reference,
 		    textInput(server.headers && server.headers.Authorization ? referenceText(server.headers.Authorization) : "")),
 	];
