@@ -2134,7 +2134,12 @@ test-dialogs: deps-build
 	@sh tests/lib/deps.sh test dialogs
 	@$(MAKE) --no-print-directory $(PARALLEL) tests-built
 	@python3 tests/run.py dialogs
-.PHONY: test-net test-browser test-dialogs
+# Pictures of the console for docs/, from a run in Chromium.
+screens: deps-build
+	@sh tests/lib/deps.sh test browser
+	@$(MAKE) --no-print-directory $(PARALLEL) tests-built
+	@python3 tests/run.py screens
+.PHONY: test-net test-browser test-dialogs screens
 # Long, and needs npm once: servers of other people under policy/presets, and
 # the runtimes of languages under the allow-list of system calls.
 servers: deps-build

@@ -273,6 +273,14 @@ def browser_jobs(stage, user):
     yield from cell_jobs(stage, user, "net/browser_*.py")
 
 
+def screens_jobs(stage, user):
+    """Pictures for the documents, of a console that runs as the caller."""
+    home = "/tmp/joe"  # it is in the pictures; screens.py makes and removes it
+    yield Job("screens", ["/usr/bin/python3", stage.path + "/tests/net/screens.py"],
+              {"KT_STAGE": stage.path, "KT_TMP": home, "TMPDIR": home, "KT_AS": "user", "KT_UID": str(user.uid), "HOME": home,
+               "KENNEL_HOME": home + "/.config/kennel", "KT_SCREENS": ROOT + "/docs/screens"}, cwd="/")
+
+
 def dialogs_jobs(stage, user):
     """With the dialog programs of the distribution."""
     yield from cell_jobs(stage, user, "dialogs/dialogs_*.py")
@@ -381,7 +389,7 @@ def run_tests(words, jobs_of=test_jobs):
     user = User()
     stage = Stage(user)
     try:
-        stage.fill(net=jobs_of == net_jobs)
+        stage.fill(net=jobs_of in (net_jobs, browser_jobs))
         run_all(list(jobs_of(stage, user)), words)
         left = left_behind(before, stage.path)
     finally:
@@ -408,6 +416,8 @@ def main():
         run_tests(words, net_jobs)
     if what == "browser":
         run_tests(words, browser_jobs)
+    if what == "screens":
+        run_tests(words, screens_jobs)
     if what == "dialogs":
         run_tests(words, dialogs_jobs)
     if what in ("check", "all"):
