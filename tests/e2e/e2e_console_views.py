@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 from kit import *  # noqa: E402,F403
@@ -144,6 +145,35 @@ def log_pages():
         equal(got[0], status, (got, run([KENNEL, "audit", "verify"]).stdout))
     refused(got, 409, "names what is wrong")
     shutil.rmtree(HOME + "/audit", ignore_errors=True)
+
+
+@test("10,000 rows of the log are shown in pages of 500, each row once", 240)
+def rows():
+    policies(alpha="    tool allow echo\n")
+    s = kennel_run("    run %s\n    tool allow echo\n" % words(TOY), name="alpha")
+    s.initialize()
+    for _ in range(50):  # each call has two records
+        for _ in range(100):
+            s.n += 1
+            s.send({"jsonrpc": "2.0", "id": s.n, "method": "tools/call", "params": {"name": "echo", "arguments": {"text": "x"}}})
+        s.wait(s.n, LONG)
+    s.close()
+    c = Console().login()
+    began = time.time()
+    status, value = c.json("GET", "log")
+    first = time.time() - began
+    equal((status, len(value["records"])), (200, 500))
+    seen, pages = [r["idx"] for r in value["records"]][::-1], 1
+    check(value["log"]["size"] > 10000, value["log"])
+    while True:
+        status, value = c.json("POST", "log", {"before": str(seen[-1]), "server": "alpha"})
+        equal(status, 200, value)
+        if not value["records"]:
+            break
+        seen += [r["idx"] for r in value["records"]][::-1]
+        pages += 1
+    check(len(seen) > 10000 and seen == sorted(set(seen), reverse=True), len(seen))
+    print("# %d rows in %d pages: the first %.2f s, all %.2f s" % (len(seen), pages, first, time.time() - began), flush=True)
 
 
 @test("GET /api/secrets: what kennel secret list prints, and no value")
