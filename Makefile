@@ -1863,6 +1863,10 @@ FUZZ_hub_page	= $(BASE_SMALL) supervisor/status/hub_wire.o
 FUZZ_dump	= $(UNIT_registry)
 FUZZ_global_file	= $(UNIT_registry)
 FUZZ_client_config	= $(filter-out tests/%,$(UNIT_client_config))
+# events.c and what has the launcher's socket have stand-ins.
+FUZZ_console	= $(filter-out supervisor/console/main.o supervisor/console/launcher.o supervisor/console/browser.o \
+	supervisor/console/link_socket.o supervisor/console/command_runs.o supervisor/console/events.o \
+	supervisor/console/session_sockets.o, $(CONSOLE))
 FUZZ_status	= $(BASE_SMALL) supervisor/status/status_wire.o
 FUZZ_wire = \
 	$(filter-out leash/drain.o leash/main.o leash/recorder_link.o,$(LEASH)) \
@@ -1945,6 +1949,7 @@ FUZZ = \
 	client_hello \
 	condition \
 	confirm \
+	console \
 	copy_args \
 	dial \
 	dns \
@@ -2006,6 +2011,7 @@ $B/fuzz/$(1): $$(patsubst %.o,%.c,tests/fuzz/fuzz_$(1).o $$(FUZZ_$(1))) | $B/gen
 	    -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -o $$@ $$(filter %.c,$$^) $$(UNIT_LIBS)
 endef
 $(foreach f,$(FUZZ),$(eval $(call fuzz_rule,$f)))
+$(foreach d,fuzz replay valgrind,$B/$d/console): UNIT_LIBS += $(call PKG_LIBS,libmicrohttpd)
 $(foreach d,fuzz replay valgrind,$B/$d/fido): UNIT_LIBS += $(call PKG_LIBS,libfido2)
 # Each for FUZZ_SECONDS, those of FUZZ_LONG twice as long, two at a time; a finding's
 # input stays in build/fuzz/found.

@@ -134,7 +134,7 @@ request_read(struct http *h, struct MHD_Connection *at, const char *method,
 	ret->cookie = MHD_lookup_connection_value(at, MHD_COOKIE_KIND, h->o.cookie);
 	ret->malformed = is_malformed(at);
 	ret->too_large = w->too_large;
-	ret->body = w->body.data;
+	ret->body = w->body.len > 0 ? w->body.data : (const uint8_t *)"";
 	ret->body_len = w->body.len;
 }
 

@@ -44,7 +44,7 @@ struct http_request {
 	bool repeated;
 	bool malformed; /* a header, or two of them about the length of the body */
 	bool too_large; /* the body, which is not kept then */
-	const uint8_t *body;
+	const uint8_t *body; /* never NULL */
 	size_t body_len;
 	struct http_wait *wait; /* for a reply that is later */
 };

@@ -95,7 +95,7 @@ entered_free(struct entered *e, bool recorded)
 
 	if (!recorded && login != NULL)
 		login_end(login);
-	explicit_bzero(&e->keys, sizeof(e->keys));
+	explicit_bzero(e, sizeof(*e)); /* the keys */
 	free(e);
 }
 
