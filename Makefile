@@ -884,6 +884,7 @@ SECRET = \
 	leash/secret/main.o \
 	leash/secret/pinentry.o \
 	leash/secret/request.o \
+	leash/secret/secret_program.o \
 	leash/secret/start_keeper.o \
 	leash/secret/verbs.o \
 	leash/vault/fingerprint.o \
@@ -894,6 +895,15 @@ SECRET = \
 	shim/base/close_others.o \
 	shim/base/detach.o \
 	shim/base/token_checksum.o
+
+# The page that a value is typed into.  Not part of kennel-secret, which is static.
+FORM = \
+	$(filter-out leash/secret/dialogs.o leash/secret/pinentry.o leash/secret/secret_program.o,$(SECRET)) \
+	leash/secret/form.o \
+	leash/secret/form_answer.o \
+	leash/secret/form_program.o \
+	shim/base/loop.o \
+	shim/host/loopback.o
 
 # The page for people.  It speaks HTTP to a browser, and has nothing of a leash.
 CONSOLE = \
@@ -927,7 +937,7 @@ CONSOLE = \
 	supervisor/json/json_canonical.o \
 	supervisor/json/json_scan.o
 
-PROGRAMS = $(BIN)/kennel $(LIBEXEC)/kennel-console $(LIBEXEC)/kennel-dial $(LIBEXEC)/kennel-egress $(LIBEXEC)/kennel-fido $(LIBEXEC)/kennel-keeper $(LIBEXEC)/kennel-secret $(LIBEXEC)/kennel-ship $(LIBEXEC)/kennel-leash $(LIBEXEC)/kennel-shim \
+PROGRAMS = $(BIN)/kennel $(LIBEXEC)/kennel-console $(LIBEXEC)/kennel-dial $(LIBEXEC)/kennel-egress $(LIBEXEC)/kennel-fido $(LIBEXEC)/kennel-form $(LIBEXEC)/kennel-keeper $(LIBEXEC)/kennel-secret $(LIBEXEC)/kennel-ship $(LIBEXEC)/kennel-leash $(LIBEXEC)/kennel-shim \
 	   $(LIBEXEC)/kennel-recorder $(LIBEXEC)/kennel-remote $(LIBEXEC)/kennel-verify
 
 .DEFAULT_GOAL := all
@@ -946,6 +956,7 @@ $(OBJ)/%.o: %.c | $B/gen/stamp
 # Compiled in as it is.
 $(OBJ)/policy/manifests/catalog.o $B/san/policy/manifests/catalog.o: policy/manifests/catalog.kennel
 
+$(OBJ)/leash/secret/form.o $B/san/leash/secret/form.o: $(wildcard leash/secret/pages/*)
 $(OBJ)/supervisor/console/pages.o $B/san/supervisor/console/pages.o: $(wildcard supervisor/console/pages/*)
 
 # libnl keeps its headers in a folder of its own.
@@ -980,6 +991,8 @@ $(LIBEXEC)/kennel-remote: $(call obj,$(REMOTE))
 # libmicrohttpd has no static form without the TLS that it does not use here.
 $(LIBEXEC)/kennel-console: $(call obj,$(CONSOLE))
 	$(call link,-pie,$(call PKG_LIBS,libmicrohttpd))
+$(LIBEXEC)/kennel-form: $(call obj,$(FORM))
+	$(call link,-pie,-Wl$(,)-Bstatic $(call PKG_LIBS,libsodium) -Wl$(,)-Bdynamic $(call PKG_LIBS,libmicrohttpd))
 $(LIBEXEC)/kennel-recorder: $(call obj,$(RECORDER))
 	$(call link,$(LINKSTATIC),$(call PKG_STATIC,sqlite3 libsodium))
 $(LIBEXEC)/kennel-verify: $(call obj,$(VERIFY))
@@ -1010,7 +1023,7 @@ LINKSAID = in statically linked applications requires at runtime\|: in function
 # ---- what is generated: the syscall allow-lists ----------------------------
 # Each program's own notes, from its own sources (shim/base/confine.h).
 
-CONFINED = leash egress dial kennel console recorder verify ship keeper secret fido
+CONFINED = leash egress dial kennel console recorder verify ship keeper secret form fido
 SOURCES_leash	 = $(LEASH:.o=.c)
 SOURCES_egress	 = $(EGRESS:.o=.c)
 SOURCES_dial	 = $(DIAL:.o=.c)
@@ -1021,6 +1034,7 @@ SOURCES_verify	 = $(VERIFY:.o=.c)
 SOURCES_ship	 = $(SHIP:.o=.c)
 SOURCES_keeper	 = $(KEEPER:.o=.c)
 SOURCES_secret	 = $(SECRET:.o=.c)
+SOURCES_form	 = $(FORM:.o=.c)
 SOURCES_fido	 = $(FIDO:.o=.c)
 # What shared code could do, and these two never do once they serve.
 LESS_keeper	 = -socketpair -memfd_create -landlock_create_ruleset -landlock_add_rule \
@@ -1031,6 +1045,8 @@ LESS_fido	 = -socketpair -memfd_create -landlock_create_ruleset -landlock_add_ru
 LESS_secret	 = -socketpair -memfd_create -landlock_create_ruleset -landlock_add_rule \
 	   -landlock_restrict_self -seccomp -setrlimit -chdir -clone -close_range -dup2 -dup3 \
 	   -execve -fork -pipe2 -setsid -vfork -wait4
+# It listens before, and opens nothing.
+LESS_form	 = $(LESS_secret) -openat
 # It has its sockets; its launcher starts its commands, and connects to its sessions.
 LESS_console	 = -socketpair -memfd_create -landlock_create_ruleset -landlock_add_rule \
 	   -landlock_restrict_self -seccomp -prctl -setrlimit -prlimit64 -fstatfs -getcwd -lstat \
@@ -1772,7 +1788,7 @@ check-links: $(PROGRAMS) $(call obj,$(LEASH) $(SHIM))
 	@OBJ="$(OBJ)" GEN="$B/gen" BIN="$(BIN)" LIBEXEC="$(LIBEXEC)" CC="$(CC)" \
 	    LINKHARD="$(LINKHARD)" LINKSTATIC="$(LINKSTATIC)" \
 	    KENNEL="$(sort $(KENNEL))" RECORDER="$(RECORDER)" \
-	    CONSOLE="$(CONSOLE)" EGRESS="$(EGRESS)" DIAL="$(DIAL)" REMOTE="$(REMOTE)" VERIFY="$(VERIFY)" FIDO="$(FIDO)" SHIP="$(SHIP)" SHIM="$(SHIM)" BASE_SMALL="$(BASE_SMALL)" \
+	    CONSOLE="$(CONSOLE)" EGRESS="$(EGRESS)" DIAL="$(DIAL)" REMOTE="$(REMOTE)" VERIFY="$(VERIFY)" FIDO="$(FIDO)" FORM="$(FORM)" SHIP="$(SHIP)" SHIM="$(SHIM)" BASE_SMALL="$(BASE_SMALL)" \
 	    LEASH="$(LEASH)" KEEPER="$(KEEPER)" SECRET="$(SECRET)" \
 	    KENNEL_LIBS="$(call PKG_STATIC,libseccomp jansson ncursesw sqlite3 libsodium libpcre2-8)" \
 	    sh tests/check/links.sh

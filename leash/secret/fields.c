@@ -48,8 +48,6 @@ decode(char *at, size_t len, size_t *ret_len)
 bool
 fields_read(char *text, size_t len, struct typed *ret, size_t n)
 {
-	if (len > 0 && text[len - 1] == '\n')
-		len--;
 	for (size_t i = 0; i < n; i++) {
 		char *end = memchr(text, '\n', len);
 		size_t line = end == NULL ? len : (size_t)(end - text);

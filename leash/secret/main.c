@@ -18,7 +18,6 @@
 
 #include "leash/secret/private.h"
 #include "leash/vault/secret_path.h"
-#include "secret_syscalls.h"
 #include "shim/base/array.h"
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
@@ -29,54 +28,6 @@
 #define MINUTES_MAX  (24u * 60)
 #define VERSIONS_MAX 1000000000u
 #define SECONDS_MAX  (24u * 3600)
-
-enum takes { /* the options of a verb, as bits */
-	TAKES_PATH = 1,
-	NEEDS_PATH = 2,
-	TAKES_INPUT = 4, /* --stdin, --fd N */
-	TAKES_KEY = 8,   /* --key-file FILE */
-	TAKES_TIMES = 16,
-	TAKES_SERVER = 32,
-	TAKES_POLICY = 64,
-	TAKES_JSON = 128,
-	TAKES_RESTORE = 256,
-	TAKES_SHAPE = 1024,
-	TAKES_ID = 8192,
-	NEEDS_DIGEST = 2048, /* in the place of the path */
-	NO_KEEPER = 512,     /* works without the keeper */
-	TAKES_DIALOG = 4096, /* from kennel approve here */
-	NEEDS_KEY = 16384,   /* a security key's id, in the place of the path */
-	TAKES_WORD = TAKES_PATH | NEEDS_PATH | NEEDS_DIGEST | NEEDS_KEY,
-};
-
-static const struct verb {
-	const char *name;
-	verb_fn *fn;
-	unsigned int takes; /* its help: supervisor/help/secret_help.c */
-	verb_fn *start;     /* what it does before it is confined; NULL: nothing */
-} verbs[] = {
-    {"init", verb_init, TAKES_INPUT | TAKES_KEY},
-    {"unlock", verb_unlock, TAKES_INPUT | TAKES_KEY | TAKES_TIMES},
-    {"lock", verb_lock, 0},
-    {"set", verb_set, NEEDS_PATH | TAKES_INPUT | TAKES_SHAPE},
-    {"rotate", verb_rotate, NEEDS_PATH | TAKES_INPUT | TAKES_SHAPE},
-    {"remove", verb_remove, NEEDS_PATH},
-    {"versions", show_versions, TAKES_PATH | TAKES_JSON | TAKES_RESTORE},
-    {"recover", verb_recover, TAKES_INPUT},
-    {"export-recovery", verb_export, TAKES_INPUT | TAKES_KEY},
-    {"grant", verb_grant, NEEDS_PATH | TAKES_SERVER | TAKES_POLICY},
-    {"grants", show_grants, TAKES_PATH | TAKES_JSON},
-    {"trace", verb_trace, TAKES_INPUT | NO_KEEPER},
-    {"revoke", verb_revoke, NEEDS_PATH | TAKES_SERVER | TAKES_ID},
-    {"confirm", verb_confirm, NEEDS_DIGEST | TAKES_INPUT},
-    {"key list", show_keys, TAKES_JSON},
-    {"key challenge", verb_key_challenge, NEEDS_DIGEST},
-    {"key confirm", verb_key_confirm, NEEDS_DIGEST | TAKES_INPUT},
-    {"key remove", verb_key_remove, NEEDS_KEY | TAKES_INPUT},
-    {"key", NULL, TAKES_JSON | TAKES_INPUT}, /* without its second word */
-    {"dialogs", verb_dialogs, TAKES_PATH | TAKES_SHAPE | TAKES_DIALOG, dialogs_start},
-    {"notify", verb_dialogs, TAKES_DIALOG | NO_KEEPER, notify_start},
-};
 
 /* Names an argument by its number, if at > 0: it may be a misplaced value. */
 static int
@@ -263,7 +214,7 @@ digest_good(const char *text)
 	return text != NULL && hex_is(text, strlen(text), 2 * (size_t)KEEPER_DIGEST_LEN);
 }
 
-/* An option without a value; false: it is none of this verb. */
+/* An option without a value; false: this verb has no such option. */
 static bool
 flag(struct order *o, const struct verb *v, const char *word)
 {
@@ -277,6 +228,7 @@ flag(struct order *o, const struct verb *v, const char *word)
 	    {"--json", TAKES_JSON, &o->json},
 	    {"--only-deny", TAKES_DIALOG, &o->dialog.only_deny},
 	    {"--offer-session", TAKES_DIALOG, &o->dialog.session},
+	    {"--rotate", TAKES_ROTATE, &o->rotate},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(row); i++)
@@ -436,7 +388,10 @@ connect_keeper(struct order *o)
 static void
 confine(void)
 {
-	int r = confine_syscalls(secret_syscalls, ARRAY_LEN(secret_syscalls));
+	int r = this_program.no_files ? confine_paths(NULL, 0) : 0;
+
+	if (r == 0)
+		r = confine_syscalls(this_program.syscalls, this_program.syscalls_n);
 
 	if (r < 0)
 		die("unable to confine this program: %s", strerror(-r));
@@ -488,10 +443,12 @@ find_verb(int argc, char **argv, int *ret_n)
 
 	if (argc > 2)
 		(void)snprintf(both, sizeof(both), "%s %s", argv[1], argv[2]);
-	for (size_t i = 0; argc > 1 && i < ARRAY_LEN(verbs); i++) {
-		*ret_n = strcmp(verbs[i].name, both) == 0 ? 2 : 1;
-		if (*ret_n == 2 || strcmp(verbs[i].name, argv[1]) == 0)
-			return &verbs[i];
+	for (size_t i = 0; argc > 1 && i < this_program.verb_n; i++) {
+		const struct verb *v = &this_program.verb[i];
+
+		*ret_n = strcmp(v->name, both) == 0 ? 2 : 1;
+		if (*ret_n == 2 || strcmp(v->name, argv[1]) == 0)
+			return v;
 	}
 	return NULL;
 }

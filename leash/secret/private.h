@@ -33,6 +33,7 @@ struct order {
 	uint32_t version;
 	uint32_t idle_s, cap_s;
 	bool json;
+	bool rotate; /* the value replaces another one */
 	struct {
 		int text;             /* descriptor of what it shows; -1 */
 		const char *pinentry; /* the program */
@@ -49,6 +50,46 @@ struct order {
 	int tty;         /* -1: none */
 	uint8_t *packet; /* KEEPER_PACKET_MAX, in the pages */
 };
+
+typedef int verb_fn(struct order *); /* an exit status */
+
+/* ---- secret_program.c, form_program.c ------------------------------------- */
+
+enum takes { /* the options of a verb, as bits */
+	TAKES_PATH = 1,
+	NEEDS_PATH = 2,
+	TAKES_INPUT = 4, /* --stdin, --fd N */
+	TAKES_KEY = 8,   /* --key-file FILE */
+	TAKES_TIMES = 16,
+	TAKES_SERVER = 32,
+	TAKES_POLICY = 64,
+	TAKES_JSON = 128,
+	TAKES_RESTORE = 256,
+	TAKES_SHAPE = 1024,
+	TAKES_ID = 8192,
+	NEEDS_DIGEST = 2048, /* in the place of the path */
+	NO_KEEPER = 512,     /* works without the keeper */
+	TAKES_DIALOG = 4096, /* from kennel approve here */
+	TAKES_ROTATE = 32768,
+	NEEDS_KEY = 16384, /* a security key's id, in the place of the path */
+	TAKES_WORD = TAKES_PATH | NEEDS_PATH | NEEDS_DIGEST | NEEDS_KEY,
+};
+
+struct verb {
+	const char *name;   /* of one word, or of two */
+	verb_fn *fn;        /* NULL: its second word is missing */
+	unsigned int takes; /* its help: supervisor/help/secret_help.c */
+	verb_fn *start;     /* what it does before it is confined; NULL: nothing */
+};
+/* What this program can do, and what it may do once it is confined. */
+struct program {
+	const struct verb *verb;
+	size_t verb_n;
+	const uint16_t *syscalls;
+	size_t syscalls_n;
+	bool no_files; /* and Landlock permits no file and no new connection */
+};
+extern const struct program this_program;
 
 /* ---- input.c ------------------------------------------------------------- */
 
@@ -77,8 +118,8 @@ int order_fail(const struct order *, int status, const char *what);
 
 /* ---- fields.c ------------------------------------------------------------ */
 
-/* Decodes exactly n lines of base64url in place; the last may end with a newline.  False:
- * it is something else, and partly decoded. */
+/* Decodes exactly n lines of base64url in place; n - 1 newlines separate them.  False: it is
+ * something else, and partly decoded. */
 bool fields_read(char *text, size_t len, struct typed *ret, size_t n);
 void base64url_print(FILE *, struct span);
 /* A string of JSON, in ASCII; what is invalid UTF-8 becomes U+FFFD. */
@@ -96,6 +137,9 @@ int talk(struct order *, const struct wire_out *out, enum keeper_message wanted,
 /* The same for a reply of DONE; ret: its number, or NULL. */
 int talk_done(struct order *, const struct wire_out *out, uint32_t *ret);
 void talk_begin(struct order *, struct wire_out *, enum keeper_message);
+/* Why the last request failed, and the keeper's reason; 0: it has given none. */
+const char *talk_why(void);
+enum keeper_reason talk_reason(void);
 
 /* ---- pinentry.c ---------------------------------------------------------- */
 
@@ -158,16 +202,23 @@ struct new_key {
 };
 int key_add(struct order *, const struct new_key *); /* an exit status */
 
+/* ---- form_answer.c: JSON for the page of form.c ---------------------------- */
+
+void form_state(struct order *, FILE *);
+/* Each reads its body, and returns a status of HTTP. */
+unsigned int form_challenge(struct order *, struct typed *body, FILE *);
+unsigned int form_save(struct order *, struct typed *body, FILE *);
+
 /* ---- verbs.c, list.c, keys.c, dialogs.c: an exit status each -------------------------------- */
 
 /* False: the vault is open, and has no value of o->path. */
 bool is_in_vault(struct order *);
-typedef int verb_fn(struct order *);
 verb_fn verb_init, verb_unlock, verb_lock, verb_set, verb_rotate, verb_remove, verb_trace,
     verb_recover, verb_export, verb_grant, verb_revoke, verb_confirm, verb_dialogs,
     verb_key_challenge, verb_key_confirm, verb_key_remove, show_keys, show_versions,
-    show_grants;
-/* Before confine(): starts the pinentry; becomes notify-send, and returns only if it cannot. */
-verb_fn dialogs_start, notify_start;
+    show_grants, verb_form;
+/* Before confine(): starts the pinentry; becomes notify-send, and returns only if it cannot;
+ * listens for a browser. */
+verb_fn dialogs_start, notify_start, form_start;
 
 #endif

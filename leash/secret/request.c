@@ -29,6 +29,33 @@ static const struct {
     {REASON_TOO_MANY, LOG_EXIT_FAILED, ""},
 };
 
+/* Of the last request that failed. */
+static struct {
+	enum keeper_reason reason;
+	char why[KEEPER_TEXT_MAX + 64];
+} failure;
+
+const char *
+talk_why(void)
+{
+	return failure.why;
+}
+
+enum keeper_reason
+talk_reason(void)
+{
+	return failure.reason;
+}
+
+static int
+failed(const struct order *o, const char *why)
+{
+	failure.reason = 0;
+	(void)snprintf(failure.why, sizeof(failure.why), "%s", why);
+	log_error("%s: %s", o->verb, why);
+	return LOG_EXIT_FAILED;
+}
+
 static int
 refused(const struct order *o, struct wire_in *in)
 {
@@ -44,8 +71,10 @@ refused(const struct order *o, struct wire_in *in)
 		status = reason_row[i].status;
 		then = reason_row[i].then;
 	}
-	log_error("%s: %s%s%s%s", o->verb, o->path != NULL ? o->path : "",
-	    o->path != NULL ? ": " : "", text, then);
+	failure.reason = reason;
+	(void)snprintf(failure.why, sizeof(failure.why), "%s%s", text, then);
+	log_error("%s: %s%s%s", o->verb, o->path != NULL ? o->path : "",
+	    o->path != NULL ? ": " : "", failure.why);
 	return status;
 }
 
@@ -60,6 +89,7 @@ int
 talk(struct order *o, const struct wire_out *out, enum keeper_message wanted,
     struct wire_in *ret_in)
 {
+	char why[KEEPER_TEXT_MAX];
 	size_t len = 0;
 	uint32_t type;
 	int r;
@@ -71,9 +101,9 @@ talk(struct order *o, const struct wire_out *out, enum keeper_message wanted,
 		    o->keeper, o->packet, KEEPER_PACKET_MAX, &len, NULL, 0, NULL);
 	if (r < 0) {
 		fd_close(&o->keeper); /* a late answer is not that of the next request */
-		log_error("%s: the keeper does not answer: %s", o->verb,
+		(void)snprintf(why, sizeof(why), "the keeper does not answer: %s",
 		    strerror(r == -EAGAIN ? ETIMEDOUT : -r));
-		return LOG_EXIT_FAILED;
+		return failed(o, why);
 	}
 	wire_in_init(ret_in, o->packet, len);
 	type = wire_get_u32(ret_in);
@@ -81,8 +111,7 @@ talk(struct order *o, const struct wire_out *out, enum keeper_message wanted,
 		return STATUS_OK;
 	if (type == KEEPER_REFUSED)
 		return refused(o, ret_in);
-	log_error("%s: protocol error from the keeper", o->verb);
-	return LOG_EXIT_FAILED;
+	return failed(o, "protocol error from the keeper");
 }
 
 int

@@ -36,7 +36,7 @@ bound(const struct sockaddr *at, socklen_t len, int *ret_fd)
 }
 
 /*
- * Not the kernel's choice: by taking all other ports, another user could lead a page
+ * Not the kernel's choice: by taking all other ports, another user could lead kennel
  * to one where his page has been, and has left a service worker in the user's browser.
  */
 static int

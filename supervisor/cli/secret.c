@@ -2,12 +2,13 @@
  * kennel secret: the table of its verbs.
  *
  * Process: kennel. Verbs that show metadata run here. Verbs that could handle a value
- * run in kennel-secret, which is started with our terminal and descriptors: no value
- * passes through a process that is linked with MCP.
+ * run in kennel-secret, which is started with our terminal and descriptors, or in
+ * kennel-form, which serves a page: no value passes through a process that is linked with MCP.
  */
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,7 @@ static const struct verb {
     {"lock", NULL},
     {"confirm", NULL},
     {"key", NULL},
+    {"form", secret_form_main},
     {"recover", NULL},
     {"export-recovery", NULL},
 };
@@ -110,7 +112,9 @@ int
 secret_become(int argc, char **argv)
 {
 	char *word[ARGS_MAX + 2];
-	const char *own = paths_libexec("kennel-secret");
+	const char *name =
+	    argc > 0 && strcmp(argv[0], "form") == 0 ? "kennel-form" : "kennel-secret";
+	const char *own = paths_libexec(name);
 	char path[PATH_MAX];
 	int status;
 
@@ -119,7 +123,7 @@ secret_become(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (own == NULL || strlen(own) >= sizeof(path)) {
-		fprintf(stderr, "kennel secret: unable to find kennel-secret\n");
+		fprintf(stderr, "kennel secret: unable to find %s\n", name);
 		return EXIT_FAILED;
 	}
 	memcpy(path, own, strlen(own) + 1); /* the next call overwrites it */
@@ -128,7 +132,7 @@ secret_become(int argc, char **argv)
 		status = vault_log_begin(argc, argv);
 	if (status != 0)
 		return status;
-	word[0] = (char *)"kennel-secret";
+	word[0] = (char *)(uintptr_t)name;
 	for (int i = 0; i < argc; i++)
 		word[i + 1] = argv[i];
 	word[argc + 1] = NULL;

@@ -15,6 +15,7 @@ int secret_show_main(int argc, char **argv);
 int secret_validate_main(int argc, char **argv);
 int secret_catalog_main(int argc, char **argv);
 int secret_put_main(int argc, char **argv);
+int secret_form_main(int argc, char **argv);
 int secret_sources_main(int argc, char **argv);
 int secret_grants_main(int argc, char **argv);
 int secret_revoke_main(int argc, char **argv);

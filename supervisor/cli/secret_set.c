@@ -1,6 +1,6 @@
 /*
- * kennel secret set, rotate: finds the token format that the manifests give for the
- * value. kennel-secret, which this process runs, compares it; no value is here. What
+ * kennel secret set, rotate, form value: finds the token format that the manifests give for the
+ * value. kennel-secret, which this process runs, or kennel-form compares it; no value is here. What
  * agents have asked for is settled once the keeper has the value.
  */
 #include <stdio.h>
@@ -35,8 +35,9 @@ secret_shape(const char *path, const char *project)
 	return found == NULL ? NULL : found->name; /* the table's string */
 }
 
-int
-secret_put_main(int argc, char **argv)
+/* The verb has skip words; the path follows them. */
+static int
+put_main(int argc, char **argv, int skip)
 {
 	const char *path = NULL, *shape;
 	char *word[WORDS_MAX + 2];
@@ -49,7 +50,7 @@ secret_put_main(int argc, char **argv)
 	for (int i = 0; i < argc; i++) {
 		bool value = i > 0 && strcmp(argv[i - 1], "--fd") == 0;
 
-		if (i > 0 && argv[i][0] != '-' && !value)
+		if (i >= skip && argv[i][0] != '-' && !value)
 			path = argv[i];
 		word[n++] = argv[i];
 	}
@@ -62,4 +63,18 @@ secret_put_main(int argc, char **argv)
 	if (status == 0 && path != NULL)
 		approve_saved(path, VIA_TERMINAL);
 	return status;
+}
+
+int
+secret_put_main(int argc, char **argv)
+{
+	return put_main(argc, argv, 1);
+}
+
+int
+secret_form_main(int argc, char **argv)
+{
+	bool is_value = argc > 1 && strcmp(argv[1], "value") == 0;
+
+	return is_value ? put_main(argc, argv, 2) : secret_become(argc, argv);
 }

@@ -27,6 +27,7 @@ static const struct help_option options[] = {
     {"--idle", "MINUTES", "lock after that time without use; default: 15"},
     {"--for", "MINUTES", "lock after that time; default: 480"},
     {"--any-shape", NULL, "store a value that does not look like this kind of token"},
+    {"--rotate", NULL, "the value replaces one that is in use"},
     {"--restore", "N", "make this old version current again"},
     {"--server", "SERVER", "the server that may use the value"},
     {"--policy", "FILE", "the server's policy; default: found by its name"},
@@ -87,6 +88,11 @@ static const struct help_verb verbs[] = {
 	"kennel secret rotate team/github/token", "-",
 	.more = "Running servers keep the old value. It is redacted from output for 30 "
 		"days."},
+    {"form", VALUES, "value PATH [--rotate] [--any-shape]\nkey",
+	"open a page in the browser for a value, or for a security key",
+	"--rotate --any-shape", "kennel secret form value team/github/token", "value|key",
+	.more = "It prints the page's address, which is good for one save and for five\n"
+		"minutes. What is typed there goes to the vault, and to no other page."},
     {"remove", VALUES, "PATH", "remove all versions of a value, and its grants", "",
 	"kennel secret remove team/github/token", "-"},
     {"versions", VALUES, "[--json] [PATH [--restore N]]",

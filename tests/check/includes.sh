@@ -17,7 +17,7 @@ judge() {
 	function say(why) { print file ":" line ": " what ": " why }
 	# ---- which way: folder of the file -> what it may reach
 	function direction() {
-		if (what ~ /^(leash|egress|dial|kennel|console|recorder|verify|ship|keeper|secret|fido)_syscalls\.h$/)
+		if (what ~ /^(leash|egress|dial|kennel|console|recorder|verify|ship|keeper|secret|form|fido)_syscalls\.h$/)
 			return 1
 		if (what == "default_filters.h") return file == "policy/sealed/filters/default_filters.c"
 		if (file ~ /^shim\/base\//) return what ~ /^shim\/base\//
@@ -37,8 +37,9 @@ judge() {
 		# signatures of security keys, in kennel-fido alone
 		if (what ~ /^(fido|fido\/[a-z0-9]+|openssl\/crypto)\.h$/)
 			return file == "leash/keeper/fido/signature.c" || file == "leash/keeper/fido/main.c"
-		# the page for people, in kennel-console alone
-		if (what == "microhttpd.h") return file == "supervisor/console/http.c"
+		# pages in a browser, of kennel-console and of kennel-form
+		if (what == "microhttpd.h")
+			return file == "supervisor/console/http.c" || file == "leash/secret/form.c"
 		# dialogs of a person, in kennel-secret alone
 		if (what == "assuan.h") return file == "leash/secret/pinentry.c"
 		if (what ~ /^cap-ng\.h$/) return file == "leash/cell/caps.c"
@@ -144,6 +145,7 @@ plant supervisor/registry/registry.c '#include <sqlite3.h>'
 plant supervisor/registry/register_tool.c '#include <jansson.h>'
 plant supervisor/main.c '#include <curl/curl.h>'
 plant supervisor/cli/serve.c '#include <microhttpd.h>'
+plant leash/secret/main.c '#include <microhttpd.h>'
 plant supervisor/answer/here.c '#include <assuan.h>'
 plant supervisor/schema/values.c '#include <pcre2.h>'
 plant supervisor/main.c '#include HEADER_BY_MACRO'

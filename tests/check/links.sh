@@ -9,7 +9,7 @@
 #	calls	may a confined leash start a program?
 #
 # From the Makefile: OBJ GEN BIN LIBEXEC CC LINKHARD LINKSTATIC KENNEL RECORDER
-# VERIFY SHIP SHIM CONSOLE EGRESS DIAL FIDO REMOTE BASE_SMALL LEASH KEEPER SECRET and KENNEL_LIBS.
+# VERIFY SHIP SHIM CONSOLE EGRESS DIAL FIDO FORM REMOTE BASE_SMALL LEASH KEEPER SECRET and KENNEL_LIBS.
 set -eu
 work=build/check/links
 failed=0
@@ -29,7 +29,9 @@ ship_may='^(supervisor/audit/(audit_help|(log|query|report|ship)/[a-z0-9_]+)|lea
 keeper_may='^(leash/keeper/(main|peers|answer|change|confirm|store|key|key_list|fido_child|fido/fido_wire)|leash/vault/(secret_path|vault|locked_pages)|leash/vault_file/(edit|key|recovery_phrase|save|vault_file)|shim/base/[a-z0-9_]+)\.o$'
 # What a browser sent is read beside the keeper, not in it.
 fido_may='^(leash/keeper/fido/[a-z_]+|shim/base/[a-z0-9_]+)\.o$'
-secret_may='^(leash/secret/(main|verbs|list|fields|input|keys|request|start_keeper|dialogs|pinentry)|leash/keeper/connect|leash/vault/(secret_path|vault|locked_pages|fingerprint)|policy/(sealed/[a-z0-9_/]+|manifests/token_format)|shim/base/[a-z0-9_]+)\.o$'
+secret_may='^(leash/secret/(main|verbs|list|fields|input|keys|request|secret_program|start_keeper|dialogs|pinentry)|leash/keeper/connect|leash/vault/(secret_path|vault|locked_pages|fingerprint)|policy/(sealed/[a-z0-9_/]+|manifests/token_format)|shim/base/[a-z0-9_]+)\.o$'
+# The page that a value is typed into; kennel-secret itself serves no HTTP.
+form_may='^(leash/secret/(main|verbs|list|fields|form|form_answer|form_program|input|keys|request|start_keeper)|leash/keeper/connect|leash/vault/(secret_path|vault|locked_pages|fingerprint)|policy/(sealed/[a-z0-9_/]+|manifests/token_format)|shim/base/[a-z0-9_]+|shim/host/loopback)\.o$'
 # The server's bytes and the host's resolver are in programs of their own.
 remote_may='^(leash/(remote|scrub)/[a-z_]+|leash/vault/(copied_value|locked_pages|vault)|shim/base/[a-z0-9_]+)\.o$'
 egress_may='^(leash/egress/(address|client_hello|connection|dial_wire|dns|egress_wire|events|greeting|kernel_refusals|listeners|name_addresses|plan|relay|resolver|splice)|policy/sealed/[a-z0-9_/]+|shim/base/[a-z0-9_]+)\.o$'
@@ -165,6 +167,12 @@ caught "kennel-secret that could open a vault" \
     "$(judge_list "$SECRET leash/vault_file/key.o" "$secret_may")"
 caught "kennel-secret that could ask for a value" \
     "$(judge_list "$SECRET leash/vault/keeper_value.o" "$secret_may")"
+caught "kennel-secret that could serve HTTP" "$(judge_list "$SECRET leash/secret/form.o" "$secret_may")"
+ask "kennel-form is made of its rooms" "$(judge_list "$FORM" "$form_may")"
+caught "kennel-form that could open a vault" \
+    "$(judge_list "$FORM leash/vault_file/key.o" "$form_may")"
+caught "kennel-form that could start a dialog" \
+    "$(judge_list "$FORM leash/secret/pinentry.o" "$form_may")"
 # policy/sealed is what a leash may know of policies: all of it, and nothing else.
 sealed_apart() { # LEASH's objects: what lies on one side only
 	{

@@ -34,8 +34,8 @@ good(void **state)
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		char text[64];
 		struct typed field[3];
-		int n = snprintf(
-		    text, sizeof(text), "%s\nZm8\n%s\n", row[i].text, row[i].text);
+		int n =
+		    snprintf(text, sizeof(text), "%s\nZm8\n%s", row[i].text, row[i].text);
 
 		assert_true(fields_read(text, (size_t)n, field, 3));
 		assert_int_equal(field[0].len, row[i].len);

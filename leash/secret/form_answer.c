@@ -1,0 +1,179 @@
+/*
+ * What the page of kennel-form asks for: the state of the vault, a challenge for a new key,
+ * and what is to be saved. A request is a few lines of base64url (fields.c); a reply is
+ * JSON, and contains nothing of what was typed.
+ *
+ * Process: kennel-form, confined.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "leash/secret/private.h"
+#include "shim/base/array.h"
+
+/* Statuses (RFC 9110, section 15). */
+enum { OK = 200, BAD = 400, FORBIDDEN = 403, CONFLICT = 409 };
+
+static const uint8_t for_new_key[KEEPER_DIGEST_LEN];
+
+/* ---- the state ----------------------------------------------------------------------- */
+
+static void
+put_vault(const struct order *o, FILE *f, bool replaces)
+{
+	static const char *const state[] = {
+	    [STATE_NONE] = "none", [STATE_LOCKED] = "locked", [STATE_OPEN] = "open"};
+
+	fprintf(f, "\"vault\":\"%s\",\"replaces\":%s", state[o->state],
+	    replaces ? "true" : "false");
+}
+
+void
+form_state(struct order *o, FILE *f)
+{
+	bool replaces =
+	    o->path != NULL && (o->rotate || (o->state == STATE_OPEN && is_in_vault(o)));
+
+	fprintf(f, "{\"what\":\"%s\",\"path\":", o->path != NULL ? "value" : "key");
+	json_print(f, o->path != NULL ? o->path : "");
+	fprintf(f, ",\"format\":");
+	json_print(f, o->shape != NULL ? o->shape : "");
+	(void)putc(',', f);
+	put_vault(o, f, replaces);
+	fprintf(f, "}\n");
+}
+
+/* ---- errors --------------------------------------------------------------------------- */
+
+static unsigned int
+refuse(
+    const struct order *o, FILE *f, unsigned int status, bool replaces, const char *why)
+{
+	fprintf(f, "{\"message\":");
+	json_print(f, why);
+	(void)putc(',', f);
+	put_vault(o, f, replaces);
+	fprintf(f, "}\n");
+	return status;
+}
+
+/* The keeper has refused. It may have locked the vault since the page was opened. */
+static unsigned int
+refuse_keeper(struct order *o, FILE *f)
+{
+	bool is_locked = talk_reason() == REASON_LOCKED;
+
+	if (is_locked)
+		o->state = STATE_LOCKED;
+	return refuse(o, f, FORBIDDEN, false,
+	    is_locked ? "the vault is locked: type its passphrase, and save again"
+		      : talk_why());
+}
+
+/* 0; or a status, with its reply. */
+static unsigned int
+unlock(struct order *o, const struct typed *passphrase, FILE *f)
+{
+	if (o->state == STATE_OPEN)
+		return 0;
+	if (o->state == STATE_NONE)
+		return refuse(o, f, CONFLICT, false,
+		    "no vault found: create one with kennel secret init");
+	if (passphrase->len == 0)
+		return refuse(o, f, BAD, false,
+		    "the vault is locked: type its passphrase, and save again");
+	if (passphrase->len > KEEPER_MATERIAL_MAX)
+		return refuse(o, f, BAD, false, "the passphrase is too long");
+	if (passphrase_unlock(o, passphrase) != STATUS_OK)
+		return refuse(o, f, FORBIDDEN, false, talk_why());
+	o->state = STATE_OPEN;
+	return 0;
+}
+
+/* ---- a value --------------------------------------------------------------------------- */
+
+static unsigned int
+save_value(struct order *o, struct typed *body, FILE *f)
+{
+	enum { PASSPHRASE, VALUE, REPLACE, N };
+	struct typed field[N];
+	uint32_t version = 0;
+	const char *wrong;
+	unsigned int status;
+	bool there;
+
+	if (!fields_read(body->bytes, body->len, field, N))
+		return refuse(o, f, BAD, false, "expected three lines of base64url");
+	if (field[VALUE].len > VAULT_VALUE_MAX)
+		return refuse(o, f, BAD, false, "the value is longer than 64 KiB");
+	wrong = value_wrong(o, &field[VALUE]);
+	if (wrong != NULL)
+		return refuse(o, f, BAD, o->rotate, wrong);
+	status = unlock(o, &field[PASSPHRASE], f);
+	if (status != 0)
+		return status;
+	there = is_in_vault(o);
+	if (there && field[REPLACE].len == 0)
+		return refuse(o, f, CONFLICT, true,
+		    "this path has a value that is in use: confirm that it is replaced");
+	if (value_put(o, &field[VALUE], there, &version) != STATUS_OK)
+		return refuse_keeper(o, f);
+	fprintf(f, "{\"version\":%u}\n", version);
+	return OK;
+}
+
+/* ---- a key ------------------------------------------------------------------------------ */
+
+unsigned int
+form_challenge(struct order *o, struct typed *body, FILE *f)
+{
+	struct known_keys keys;
+	struct typed passphrase;
+	unsigned int status;
+
+	if (!fields_read(body->bytes, body->len, &passphrase, 1))
+		return refuse(o, f, BAD, false, "expected one line of base64url");
+	status = unlock(o, &passphrase, f);
+	if (status != 0)
+		return status;
+	if (keys_challenge(o, for_new_key, &keys) != STATUS_OK)
+		return refuse_keeper(o, f);
+	keys_print_challenge(f, &keys);
+	return OK;
+}
+
+/* A person has typed it; it is shown in lists. */
+static bool
+is_label(const struct typed *t)
+{
+	for (size_t i = 0; i < t->len; i++)
+		if ((unsigned char)t->bytes[i] < ' ' || t->bytes[i] == 0x7f)
+			return false;
+	return t->len > 0 && t->len <= KEEPER_LABEL_MAX;
+}
+
+static unsigned int
+save_key(struct order *o, struct typed *body, FILE *f)
+{
+	enum { PASSPHRASE, CHALLENGE, CLIENT_DATA, AUTH_DATA, LABEL, N };
+	struct typed field[N];
+
+	if (!fields_read(body->bytes, body->len, field, N))
+		return refuse(o, f, BAD, false, "expected five lines of base64url");
+	if (!is_label(&field[LABEL]))
+		return refuse(o, f, BAD, false, "a name has 1 to 64 bytes, all visible");
+	if (key_add(o, &(struct new_key){.passphrase = field[PASSPHRASE],
+			   .challenge = field[CHALLENGE],
+			   .client_data = field[CLIENT_DATA],
+			   .auth_data = field[AUTH_DATA],
+			   .label = field[LABEL]}) != STATUS_OK)
+		return refuse_keeper(o, f);
+	fprintf(f, "{}\n");
+	return OK;
+}
+
+unsigned int
+form_save(struct order *o, struct typed *body, FILE *f)
+{
+	return o->path != NULL ? save_value(o, body, f) : save_key(o, body, f);
+}
