@@ -54,12 +54,14 @@ approve_of(const struct leash *l, uint32_t i)
 	return policy > manifest ? policy : manifest;
 }
 
-/* Its source; of a program only the path, without its arguments. */
+/* Its path, or else its source; of a program only the path, without its arguments. */
 static const char *
 reference(const struct leash *l, const struct sealed_secret *row)
 {
 	const struct policy *p = &l->policy;
 
+	if (row->path.len > 0)
+		return policy_str(p, row->path);
 	if (row->source == SOURCE_CMD && row->args.n > 0)
 		return policy_str(p, p->arg[row->args.first].text);
 	return policy_str(p, row->ref);

@@ -314,6 +314,7 @@ lower_routed(struct lower *l, const struct stmt *s)
 
 	if (a == NULL)
 		return -EINVAL;
+	c.path = lower_str(l, s->word[2].text);
 	r = answer_row(l, s, a, &c);
 	secret_options(l, s, &c);
 	secret_row(l, &c);

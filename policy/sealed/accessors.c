@@ -277,6 +277,14 @@ policy_why_name(enum sealed_mount_why why)
 }
 
 const char *
+policy_secret_path(const struct policy *p, const struct sealed_secret *row)
+{
+	if (row->path.len > 0)
+		return policy_str(p, row->path);
+	return row->source == SOURCE_VAULT ? policy_str(p, row->ref) : NULL;
+}
+
+const char *
 policy_source_name(uint32_t source)
 {
 	static const char *const table[] = {

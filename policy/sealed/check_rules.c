@@ -144,6 +144,8 @@ rule_secret(struct load *l, uint32_t i)
 	MUST((row->flags & (uint32_t)SECRET_OF_CMD) == 0 || program,
 	    "a flag of a command, without a command");
 	MUST(row->source != SOURCE_PLUGIN || plugin_fits(l, row), "invalid plugin");
+	MUST(row->path.len == 0 || (row->flags & SECRET_CREDENTIAL) == 0,
+	    "a credential with a path");
 	MUST(row->factor == FACTOR_NONE || row->approve != APPROVE_NONE,
 	    "a factor without an approval");
 	MUST((row->flags & SECRET_CREDENTIAL) == 0 ||

@@ -77,6 +77,7 @@ const struct sealed_field sealed_fields[] = {
     F(approve, FIELD_NUMBER, APPROVE_NONE, APPROVE_PER_CALL),
     F(flags, FIELD_FLAGS, 0, SECRET_FLAGS),
     F(factor, FIELD_NUMBER, FACTOR_NONE, FACTOR_KEY),
+    F(path, FIELD_TEXT, 0, 0),
 #undef F
 
 #define F(member, is, lo, hi) FIELD(SEALED_MOUNTS, mount, member, is, lo, hi)

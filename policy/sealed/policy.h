@@ -137,6 +137,9 @@ const char *policy_factor_name(enum sealed_factor);
 const char *policy_verdict_name(enum sealed_verdict);
 const char *policy_limit_name(enum sealed_limit_kind);
 const char *policy_gate_name(enum sealed_gate_kind);
+/* The path whose manifest applies to a secret: as the vault has it, or as sources.kennel
+ * routes it. NULL: it has none. */
+const char *policy_secret_path(const struct policy *, const struct sealed_secret *);
 const char *policy_source_name(uint32_t source); /* of a secret: env file cmd vault */
 const char *policy_why_name(enum sealed_mount_why);
 const char *policy_arch_name(uint32_t audit_arch);

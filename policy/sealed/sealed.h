@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #define SEALED_MAGIC   "KNLSEAL\n" /* eight bytes, no NUL */
-#define SEALED_VERSION 5
+#define SEALED_VERSION 6
 #define SEALED_ALIGN   8
 #define SEALED_DIGEST  32          /* bytes at the end of the body */
 #define SEALED_LEN_MAX (64u << 20) /* a larger file is refused */
@@ -197,6 +197,8 @@ struct sealed_secret {
 	uint32_t approve; /* enum sealed_approve */
 	uint32_t flags;   /* SECRET_HOSTS_ANY and others */
 	uint32_t factor;  /* enum sealed_factor */
+	/* `from source`: the path that sources.kennel has routed; else empty */
+	struct sealed_ref path;
 };
 
 enum sealed_mount_kind {

@@ -386,39 +386,6 @@ patterns_check(const struct metas *m, const struct catalog *c)
 	return odd;
 }
 
-/* A start asks about what the vault releases; another source's `approve` must be in the
- * policy. */
-static size_t
-approvals_check(const struct metas *m)
-{
-	struct arena *arena = arena_new();
-	struct sources sources;
-	size_t odd = 0;
-
-	/* an error in the file is reported; then no path is routed */
-	if (arena == NULL ||
-	    sources_read(arena, &policy_files, sources_place(), stderr, &sources) < 0) {
-		arena_free(arena);
-		return 0;
-	}
-	for (size_t i = 0; i < m->n; i++) {
-		const struct meta *x = &m->meta[i];
-		const struct route *route =
-		    x->approve == META_NEVER ? NULL : sources_find(&sources, x->path);
-
-		if (route == NULL || route->source == 0) /* the vault */
-			continue;
-		fprintf(stderr,
-		    META_FILE ": warning: `approve` of %s is only asked for values from "
-			      "the vault, and " SOURCES_FILE " routes it to source %s; "
-			      "write `approve` into the policy too\n",
-		    x->path, sources.source[route->source].name.text);
-		odd++;
-	}
-	arena_free(arena);
-	return odd;
-}
-
 /* Returns EXIT_NO if a source has no value. */
 static int
 print_live(const struct live_secret *s, size_t n, bool json)
@@ -520,7 +487,7 @@ secret_validate_main(int argc, char **argv)
 		    stderr, "kennel secret: %s\n", meta_error_name(META_MERGE_FAILED));
 		return flushed(r == -ENOMEM ? EXIT_FAILED : EXIT_INPUT);
 	}
-	odd = patterns_check(&m, &c) + approvals_check(&m);
+	odd = patterns_check(&m, &c);
 	for (size_t i = 0; i < m.n; i++) {
 		declared += m.meta[i].declared ? 1 : 0;
 		known += m.meta[i].internal ? 0 : 1;

@@ -42,8 +42,8 @@ struct http_request {
 	const char *page_key; /* X-Kennel-Key */
 	bool background;      /* X-Kennel-Background: the page asks, not a person */
 	bool repeated;
-	bool malformed; /* a header, or two of them about the length of the body */
-	bool too_large; /* the body, which is not kept then */
+	bool malformed;      /* a header, or two of them about the length of the body */
+	bool too_large;      /* the body, which is not kept then */
 	const uint8_t *body; /* never NULL */
 	size_t body_len;
 	struct http_wait *wait; /* for a reply that is later */

@@ -406,12 +406,15 @@ static const struct approved_use *
 approved_before(const struct control *c, const struct child_news *n)
 {
 	const struct approved_uses *all = c->o.approved;
+	const char *path;
 
-	if (all == NULL || n->type != LEASH_USE || strcmp(n->use.source, "vault") != 0 ||
+	if (all == NULL || n->type != LEASH_USE || n->number > c->o.server->secrets.n ||
 	    factor_of(c, n->number) != QUESTION_NO_FACTOR)
 		return NULL;
-	for (size_t i = 0; i < all->n; i++)
-		if (strcmp(all->use[i].path, n->use.reference) == 0 &&
+	path = policy_secret_path(c->o.policy,
+	    &c->o.policy->secret[c->o.server->secrets.first + n->number - 1]);
+	for (size_t i = 0; path != NULL && i < all->n; i++)
+		if (strcmp(all->use[i].path, path) == 0 &&
 		    !(all->use[i].session && n->use.approve == APPROVE_PER_CALL))
 			return &all->use[i];
 	return NULL;

@@ -133,18 +133,19 @@ asked_approves(
 	}
 	for (uint32_t i = 0; r == 0 && i < rows.n; i++) {
 		const struct sealed_secret *row = &f->policy.secret[rows.first + i];
+		const char *path = policy_secret_path(&f->policy, row);
 
 		ret->of[i] = APPROVE_NONE;
 		ret->factor[i] = row->factor;
-		if (row->source == SOURCE_VAULT && !read) {
+		if (path != NULL && !read) {
 			r = read_manifests(&m, why);
 			read = r == 0;
 		}
-		if (r == 0 && row->source == SOURCE_VAULT)
-			ret->of[i] = approve_of(&m, policy_str(&f->policy, row->ref));
-		if (r == 0 && row->source == SOURCE_VAULT &&
-		    factor_of(&m, policy_str(&f->policy, row->ref)) > row->factor)
-			ret->factor[i] = factor_of(&m, policy_str(&f->policy, row->ref));
+		if (r == 0 && path != NULL) {
+			ret->of[i] = approve_of(&m, path);
+			if (factor_of(&m, path) > row->factor)
+				ret->factor[i] = factor_of(&m, path);
+		}
 		any = any || row->approve != APPROVE_NONE || ret->of[i] != APPROVE_NONE;
 	}
 	if (read)

@@ -113,8 +113,9 @@ rows_of(const struct server *s, const char *path, enum meta_approve *ret)
 		const struct sealed_secret *row =
 		    &s->policy.secret[s->sealed->secrets.first + i];
 
-		if (row->source != SOURCE_VAULT ||
-		    strcmp(policy_str(&s->policy, row->ref), path) != 0)
+		const char *of = policy_secret_path(&s->policy, row);
+
+		if (of == NULL || strcmp(of, path) != 0)
 			continue;
 		n++;
 		if ((enum meta_approve)row->approve > *ret)
@@ -172,9 +173,9 @@ secrets_put_grants(struct server *s, struct wire_out *out)
 		const struct sealed_secret *row =
 		    &s->policy.secret[s->sealed->secrets.first + i];
 
-		if (row->source == SOURCE_VAULT &&
-		    secrets_grant_take(
-			all, policy_str(&s->policy, row->ref), id, &grant[n]))
+		const char *path = policy_secret_path(&s->policy, row);
+
+		if (path != NULL && secrets_grant_take(all, path, id, &grant[n]))
 			n++;
 	}
 	wire_put_u32(out, n);
@@ -193,9 +194,10 @@ secrets_closed(const struct server *s)
 		const struct sealed_secret *row =
 		    &s->policy.secret[s->sealed->secrets.first + i];
 
-		if (row->source == SOURCE_VAULT &&
-		    secrets_path_closed(
-			s->hub->secrets->approvals, policy_str(&s->policy, row->ref)))
+		const char *path = policy_secret_path(&s->policy, row);
+
+		if (path != NULL &&
+		    secrets_path_closed(s->hub->secrets->approvals, path))
 			return row;
 	}
 	return NULL;

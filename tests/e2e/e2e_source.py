@@ -218,9 +218,9 @@ def depth():
     # docs/FORMAT.sealed: 32 bytes, then 24 for each section; kind 5 is SECRETS, whose ref is at 8
     sections = [struct.unpack_from("<IIQQ", data, 32 + 24 * i) for i in range(struct.unpack_from("<I", data, 12)[0])]
     off = [x[2] for x in sections if x[0] == 5][0]
-    rows = [struct.unpack_from("<II", data, off + 56 * i + 8) for i in range(2)]
+    rows = [struct.unpack_from("<II", data, off + 64 * i + 8) for i in range(2)]
     needs = [i for i in range(2) if rows[i][1] == 0][0]
-    struct.pack_into("<II", data, off + 56 * needs + 8, *rows[1 - needs])
+    struct.pack_into("<II", data, off + 64 * needs + 8, *rows[1 - needs])
     (end,) = struct.unpack_from("<Q", data, 16)  # of the body; its last 32 bytes are its digest
     data[end - 32:end] = hashlib.sha256(data[:end - 32]).digest()
     with open(sealed, "wb") as f:

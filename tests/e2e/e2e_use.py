@@ -260,4 +260,37 @@ def stricter():
     equal(reads(log).count(b"released"), released + 1)
 
 
+@test("S1-88 a manifest also holds for a path that sources.kennel routes away from the vault; without one nobody is asked")
+def routed():
+    env = {"KENNEL_HOME": TMP + "/routed-home"}
+    config = env["KENNEL_HOME"]
+    line = "    secret GH from source %s\n" % PATH
+    helper()
+    os.makedirs(config, mode=0o700, exist_ok=True)
+    with open(config + "/sources.kennel", "w") as f:
+        f.write("source own {\n\tfrom cmd /bin/sh %s/cmd.sh\n\tmay files\n}\nroute %s own\n" % (TMP, PATH))
+    os.chmod(config + "/sources.kennel", 0o600)
+    s = begun(line, env=env)
+    serves(s)  # the control
+    s.close()
+    os.unlink(MARK)
+    manifest(config, "secret %s { approve session }\n" % PATH)
+    s = begun(line, env=env)
+    q = question(s.p.pid, env=env)
+    equal((q["subject"], json.loads(q["detail"])["from"]), (PATH, "cmd"))
+    check(not os.path.exists(MARK), "nothing was resolved yet")
+    equal(approve("deny", q["id"], env=env)[0], 0)
+    within("a person denied its use", json.dumps(s.wait(1, LONG)))
+    equal(over(s), 126)
+    check(not os.path.exists(MARK))
+    s = begun(line, env=env)
+    equal(approve("allow", question(s.p.pid, env=env)["id"], env=env)[0], 0)
+    serves(s)
+    s.close()
+    manifest(config, "secret team/use/other { approve session }\n")
+    s = begun(line, env=env)
+    serves(s)  # of another path
+    s.close()
+
+
 main()

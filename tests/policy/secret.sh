@@ -136,19 +136,6 @@ expect 0 "a shape that nobody knows" validate
 holds "is odd" says "\`pattern\` of own/odd/token"
 sed -i '$d' .kennel/secrets.kennel
 
-echo 'source ci {
-	from env $reference
-}
-route team/github ci' >"$tmp/home/sources.kennel"
-chmod 600 "$tmp/home/sources.kennel"
-expect 0 "an approval of a path that is routed elsewhere" validate
-holds "is odd" says "\`approve\` of team/github/token is only asked for values from the vault"
-holds "counts" says ", 2 warnings"
-echo 'secret team/github/token vault' >>"$tmp/home/sources.kennel"
-expect 0 "and of one that is in the vault" validate
-holds "is not" says ", 1 warnings"
-rm "$tmp/home/sources.kennel"
-
 # ---- one broken line ----  a file, a line, a column, and never the line
 cp .kennel/secrets.kennel "$tmp/good"
 for line in "value \"$sentinel\"" "expires $sentinel" "$sentinel" \
