@@ -124,6 +124,8 @@ ask_all(struct query *q, const char *kind)
 static int
 query_reach(struct query *q)
 {
+	if (strchr(q->word[0], ':') == NULL)
+		return verb_usage("reach takes HOST:PORT, as in api.example.com:443", "");
 	return ask_all(q, "net");
 }
 

@@ -187,6 +187,8 @@ read_host(const struct word *w, bool port, bool pattern, struct host *ret)
 	const char *colon = memrchr(w->text, ':', w->len), *why;
 	size_t len = w->len;
 
+	if (memmem(w->text, len, "://", 3) != NULL)
+		return "expected HOST:PORT without a scheme, as in api.example.com:443";
 	/*
 	 * a colon inside [ ], or in an address without a port, does not start a
 	 * port

@@ -23,6 +23,7 @@
 #include "supervisor/base/person_socket.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/help/help.h"
+#include "supervisor/launch/find/policy_files.h"
 #include "supervisor/status/status_client.h"
 
 #define LOG_FILE_MAX (2u << 20) /* more than a leash writes into one */
@@ -72,6 +73,19 @@ last_lines(const struct buf *text, uint64_t n)
 	return (struct span){text->data + at, text->len - at};
 }
 
+/* Reports that it does not exist, if its name is near that of a policy's server and no policy
+ * has it. */
+static bool
+near_name(const char *what, const char *name)
+{
+	char near[SERVER_NAME_LEN_MAX + 1];
+
+	if (!server_name_near(name, near, sizeof(near)) || strcmp(near, name) == 0)
+		return false;
+	log_error("%s %s: did you mean `%s`?", what, name, near);
+	return true;
+}
+
 static int
 show_log(const char *dir, const char *name, uint64_t n)
 {
@@ -89,9 +103,10 @@ show_log(const char *dir, const char *name, uint64_t n)
 	}
 	buf_free(&text);
 	if (now == -ENOENT && old == -ENOENT) {
-		log_error("no log of server %s in %s: a start of it writes one, and "
-			  "`kennel list` lists the servers",
-		    name, dir);
+		if (!near_name("no log of server", name))
+			log_error("no log of server %s in %s: a start of it writes one, "
+				  "and `kennel list` lists the servers",
+			    name, dir);
 		return EXIT_INPUT;
 	}
 	if (now < 0 && old < 0) {
@@ -160,6 +175,8 @@ restart_in_all(const char *name)
 		}
 	}
 	if (found == 0 && failed == 0) {
+		if (near_name("no `kennel serve` of this user has a server", name))
+			return EXIT_INPUT;
 		log_error("no `kennel serve` of this user has a server %s; `kennel ps` "
 			  "lists what runs, and a session of `kennel run` restarts with "
 			  "its agent",

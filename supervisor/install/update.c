@@ -23,6 +23,7 @@
 #include "supervisor/install/changes.h"
 #include "supervisor/install/definitions.h"
 #include "supervisor/install/store.h"
+#include "supervisor/launch/find/policy_files.h"
 #include "supervisor/launch/launch.h"
 
 #define POLICY_MAX ((size_t)1 << 20)
@@ -88,11 +89,17 @@ read_text(const char *path, char **ret_text, size_t *ret_len, mode_t *ret_mode)
 static int
 read_policy(const struct install *in, struct updating *u)
 {
+	char near[SERVER_NAME_LEN_MAX + 1];
 	const char *key;
 	int r;
 
 	install_policy_path(in, u->path);
 	r = read_text(u->path, &u->text, &u->len, &u->mode);
+	if (r == -ENOENT && in->out == NULL && in->name != NULL &&
+	    server_name_near(in->name, near, sizeof(near))) {
+		log_error("no policy %s: did you mean `%s`?", u->path, near);
+		return EXIT_CONFIG;
+	}
 	if (r < 0) {
 		log_error("unable to read the policy %s: %s", u->path, strerror(-r));
 		return EXIT_CONFIG;

@@ -312,6 +312,14 @@ install_quietly(const struct trial *t)
 	return other_verb_run(&quiet, install_main, n, word);
 }
 
+/* In its child: its pins file is removed with the trial, so only warnings are shown. */
+static int
+pin_with_warnings(int argc, char **argv)
+{
+	log_open("kennel", LOG_WARN);
+	return pin_main(argc, argv);
+}
+
 static int
 pin_quietly(const struct trial *t)
 {
@@ -321,7 +329,7 @@ pin_quietly(const struct trial *t)
 	    (char *)t->policy, (char *)"-o", pins, (char *)"--add-line"};
 
 	(void)snprintf(pins, sizeof(pins), "%.3900s/%s.pins", t->dir, t->name); /* fits */
-	return other_verb_run(&quiet, pin_main, 7, word);
+	return other_verb_run(&quiet, pin_with_warnings, 7, word);
 }
 
 static void

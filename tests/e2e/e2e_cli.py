@@ -66,6 +66,20 @@ def policy_errors():
     within(b"read", r.stderr, "a suggestion")
 
 
+@test("a host with a scheme, and a question about a host without a port, are answered with the form that is expected")
+def hosts():
+    path = policy(toy_policy("    net allow https://api.example.com\n"))
+    r = run([KENNEL, "policy", "check", path])
+    equal(r.returncode, 65)
+    within(b"error: expected HOST:PORT without a scheme, as in api.example.com:443\n", r.stderr)
+    path = policy(toy_policy("    net allow api.example.com:443\n"))
+    r = run([KENNEL, "policy", "query", path, "reach", "api.example.com"])
+    equal(r.returncode, 64)
+    within(b"reach takes HOST:PORT, as in api.example.com:443", r.stderr)
+    r = run([KENNEL, "policy", "query", path, "reach", "api.example.com:443"])
+    within(b"allow", r.stdout, "the control")
+
+
 @test("S3-04 S4-45 servers by name: what a file adds can be run; without a place or a file, an error that says so")
 def by_name():
     env = {"KENNEL_HOME": TMP + "/home-names"}

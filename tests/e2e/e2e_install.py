@@ -481,6 +481,7 @@ def look():
                  "expected TOOL {", "    ... and "):
         within(line, out)
     equal(out.count("    the data\n"), 2, "a tool that asks is allowed at the prompt")
+    absent(".pins", err, "a file that is gone")
     absent("\x1b", out + err)
     within('the policy grants no tool named "none"', out)
     equal(out.count("did you mean `get_page`?\n"), 1, "for get_paeg, and no name is near to none")

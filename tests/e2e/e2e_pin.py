@@ -156,6 +156,12 @@ def unknown():
         r = run([KENNEL, "server"] + words, env=p.env)
         equal(r.returncode, 65, r.stderr)
         within("no server `%s`: %s\n" % (words[1], wanted), r.stderr.decode())
+    for words, status in ((["server", "log", "fiels"], 65), (["server", "restart", "fiels"], 65), (["install", "--update", "fiels"], 78)):
+        r = run([KENNEL] + words, env=p.env)
+        equal(r.returncode, status, r.stderr)
+        within(": did you mean `files`?\n", r.stderr.decode())
+        r = run([KENNEL] + words[:-1] + ["files"], env=p.env)
+        check(r.returncode != 0 and b"did you mean" not in r.stderr, "the control: its own name", r.stderr)
 
 
 @test("a server that cannot be started is reported in one line, with the reason")

@@ -205,6 +205,9 @@ def times():
 def absent_file():
     real_session()
     (tried,) = rows("log", "--verdict", "absent")
+    r = run([KENNEL, "audit", "log", "--verdict", "denied"], env=ENV)
+    equal(r.returncode, 64)
+    within(b"\"denied\" is not a verdict (allow, ask, deny, killed or absent)", r.stderr)
     equal(tried["fields"]["program"], "/nope/tool")
     objects = [d["object"] for d in rows("denials")]
     check("/nope/tool" not in objects and "/bin/ls" in objects, objects)

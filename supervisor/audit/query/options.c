@@ -272,7 +272,7 @@ static const struct option_row {
     {"--to", 0, TIME, take_to},
     {"--server", 0, "server", take_server},
     {"--tool", 0, "tool", take_tool},
-    {"--verdict", 0, "verdict", take_verdict},
+    {"--verdict", 0, "verdict (allow, ask, deny, killed or absent)", take_verdict},
     {"--rule", 0, "rule", take_rule},
     {"--session", 0, "session", take_session},
     {"--as-of", 0, "checkpoint", take_as_of},
