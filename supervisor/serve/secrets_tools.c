@@ -196,8 +196,7 @@ secrets_closed(const struct server *s)
 
 		const char *path = policy_secret_path(&s->policy, row);
 
-		if (path != NULL &&
-		    secrets_path_closed(s->hub->secrets->approvals, path))
+		if (path != NULL && secrets_path_closed(s->hub->secrets->approvals, path))
 			return row;
 	}
 	return NULL;
