@@ -923,6 +923,7 @@ CONSOLE = \
 	supervisor/console/command_runs.o \
 	supervisor/console/events.o \
 	supervisor/console/http.o \
+	supervisor/console/keys.o \
 	supervisor/console/launcher.o \
 	supervisor/console/link_socket.o \
 	supervisor/console/logins.o \

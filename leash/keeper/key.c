@@ -1,8 +1,7 @@
 /*
- * Security keys (WebAuthn): the second factor `with key`. The requests are answered; the
- * page that makes them is not there yet.
+ * Security keys (WebAuthn): the second factor `with key`.
  *
- *	a page for people			keeper			kennel-fido
+ *	kennel-secret, kennel-form		keeper			kennel-fido
  *	CHALLENGE digest of an approval ------>	draws one
  *	  <------------------- it, and the keys
  *	(the browser asks the key to sign it)

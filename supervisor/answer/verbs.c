@@ -72,8 +72,8 @@ give_factor(const struct approval_found *found)
 	char verb[] = "confirm", *word[] = {verb, hex, NULL};
 
 	if (found->factor != QUESTION_PASSPHRASE) {
-		log_error(
-		    "its factor is a key, which this kennel cannot ask for: deny it");
+		log_error("its factor is a security key: run `kennel console`, and allow "
+			  "it in the page");
 		return EXIT_FAILED;
 	}
 	(void)hex_put(hex, found->digest, sizeof(found->digest));

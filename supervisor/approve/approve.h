@@ -99,7 +99,7 @@ void question_detail(struct question_text *, const void *json, size_t len);
 enum approve_channel {
 	VIA_UNKNOWN = 0,
 	VIA_TERMINAL, /* kennel approve, kennel secret */
-	VIA_CONSOLE,
+	VIA_CONSOLE,  /* a page: of kennel console, of kennel secret form */
 	VIA_PINENTRY
 };
 /* NULL: unknown. */

@@ -88,6 +88,8 @@ int find_secret_main(int argc, char **argv);
 /* Of the user's vault. */
 enum vault_state { VAULT_NONE, VAULT_LOCKED, VAULT_OPEN };
 enum vault_state vault_state_now(void);
+/* How many security keys are in it; negative: it is not open. */
+int vault_keys_now(void);
 /* secret_audit.c: the records of this process belong to a start, which was refused and
  * grants again; session: its id. */
 void vault_log_start(const char *session);

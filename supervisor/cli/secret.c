@@ -172,3 +172,9 @@ vault_state_now(void)
 		return VAULT_NONE;
 	return person_vault_open() ? VAULT_OPEN : VAULT_LOCKED;
 }
+
+int
+vault_keys_now(void)
+{
+	return person_keys();
+}

@@ -1,7 +1,7 @@
 /*
- * kennel secret set, rotate, form value: finds the token format that the manifests give for the
- * value. kennel-secret, which this process runs, or kennel-form compares it; no value is here. What
- * agents have asked for is settled once the keeper has the value.
+ * kennel secret set, rotate, form value: finds the token format that the manifests give
+ * for the value. kennel-secret, which this process runs, or kennel-form compares it; no
+ * value is here. What agents have asked for is settled once the keeper has the value.
  */
 #include <stdio.h>
 #include <string.h>
@@ -35,9 +35,9 @@ secret_shape(const char *path, const char *project)
 	return found == NULL ? NULL : found->name; /* the table's string */
 }
 
-/* The verb has skip words; the path follows them. */
+/* The verb has skip words; the path follows them. channel: where the value is typed. */
 static int
-put_main(int argc, char **argv, int skip)
+put_main(int argc, char **argv, int skip, uint32_t channel)
 {
 	const char *path = NULL, *shape;
 	char *word[WORDS_MAX + 2];
@@ -61,14 +61,14 @@ put_main(int argc, char **argv, int skip)
 	}
 	status = secret_become(n, word);
 	if (status == 0 && path != NULL)
-		approve_saved(path, VIA_TERMINAL);
+		approve_saved(path, channel);
 	return status;
 }
 
 int
 secret_put_main(int argc, char **argv)
 {
-	return put_main(argc, argv, 1);
+	return put_main(argc, argv, 1, VIA_TERMINAL);
 }
 
 int
@@ -76,5 +76,6 @@ secret_form_main(int argc, char **argv)
 {
 	bool is_value = argc > 1 && strcmp(argv[1], "value") == 0;
 
-	return is_value ? put_main(argc, argv, 2) : secret_become(argc, argv);
+	return is_value ? put_main(argc, argv, 2, VIA_CONSOLE)
+			: secret_become(argc, argv);
 }

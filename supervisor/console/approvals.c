@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "shim/base/array.h"
@@ -222,13 +223,12 @@ is_proposal(const struct approval *a)
 	return a->kind == QUESTION_METADATA || a->kind == QUESTION_NEW_PATH;
 }
 
-/* Why the page cannot allow it so; NULL: it can. A value or a passphrase is typed in a
- * terminal. */
+/* Why the page cannot allow it so; NULL: it can. A passphrase is typed in a terminal. */
 static const char *
 terminal_only(const struct approval *a)
 {
 	if (a->kind == QUESTION_PROVISION || a->kind == QUESTION_ROTATION)
-		return "a value is typed in a terminal: run `kennel approve watch` there";
+		return "a value is given once, or declined";
 	if (a->kind == QUESTION_FILE)
 		return "a file of a project is approved in a terminal: run `kennel "
 		       "approve "
@@ -236,7 +236,7 @@ terminal_only(const struct approval *a)
 	if (a->kind > QUESTION_ROTATION)
 		return "a change of a manifest is accepted once, or denied";
 	if (a->factor == QUESTION_KEY)
-		return "it needs a security key, which no page asks for yet: deny it";
+		return "it needs a security key for each use: allow it once";
 	if (a->factor != QUESTION_NO_FACTOR)
 		return "it needs a second factor, which is given in a terminal: run "
 		       "`kennel approve watch` there";
@@ -306,6 +306,81 @@ accept(struct console *c, const struct open_approval *o, const struct wanted *w,
 	buf_free(&shown);
 }
 
+/* ---- with a value or a key ------------------------------------------------------------ */
+
+/* A form takes the value; its command informs the session. */
+static void
+type_value(struct console *c, const struct approval *a, const struct wanted *w,
+    const struct http_request *q, struct http_reply *reply)
+{
+	if (a->cut != 0 && !w->decision.unseen)
+		report(reply, -EPERM);
+	else
+		form_open(c,
+		    a->kind == QUESTION_ROTATION ? COMMAND_FORM_ROTATE : COMMAND_FORM_SET,
+		    a->subject, q, reply);
+}
+
+/* An answer that waits for the keeper. */
+struct confirming {
+	struct http_wait *wait;
+	struct approval_id id;
+	struct approval_found found;
+	struct decision decision;
+};
+
+static void
+put_answered(struct http_reply *reply, int r)
+{
+	if (r < 0)
+		report(reply, r);
+	else
+		reply->status =
+		    buf_puts(&reply->body, "{}") < 0 ? HTTP_UNAVAILABLE : HTTP_OK;
+}
+
+/* Callback of key_confirm. The session asks the keeper itself: this is not its proof. */
+static void
+on_confirmed(void *arg, int status, struct buf *output)
+{
+	struct confirming *w = arg;
+	struct http_wait *wait = w->wait;
+
+	if (status != 0)
+		view_refuse(http_reply_of(wait), HTTP_CONFLICT, output);
+	else
+		put_answered(
+		    http_reply_of(wait), answer_session(&w->id, &w->found, &w->decision));
+	free(w);
+	http_reply_done(wait);
+}
+
+static void
+answer_with_key(struct console *c, const struct approval_id *id,
+    const struct approval_found *found, const struct wanted *w,
+    const struct http_request *q, struct http_reply *reply)
+{
+	struct confirming *wait = calloc(1, sizeof(*wait));
+	int r = -ENOMEM;
+
+	if (wait != NULL) {
+		wait->wait = q->wait;
+		wait->id = *id;
+		wait->found = *found;
+		wait->decision = w->decision;
+		r = key_confirm(c, w->sha256, q, on_confirmed, wait);
+	}
+	reply->later = r == 0;
+	if (r == 0)
+		return;
+	free(wait);
+	console_error(reply, r == -ENOKEY ? HTTP_CONFLICT : HTTP_UNAVAILABLE,
+	    r == -ENOKEY ? "it needs a security key: expected the member `assertion`"
+			 : "unable to ask the keeper; try again");
+}
+
+/* ---- the request ------------------------------------------------------------------------ */
+
 void
 approvals_answer(struct console *c, const char *id, const struct http_request *q,
     struct http_reply *reply)
@@ -316,7 +391,7 @@ approvals_answer(struct console *c, const char *id, const struct http_request *q
 	struct approval_id named;
 	struct wanted w;
 	const char *why;
-	int r;
+	bool with_key;
 
 	if (!read_answer(q, &w)) {
 		console_error(reply, HTTP_BAD,
@@ -334,7 +409,13 @@ approvals_answer(struct console *c, const char *id, const struct http_request *q
 		accept(c, o, &w, q, reply);
 		return;
 	}
-	why = w.decision.answer == ANSWER_DENY ? NULL : terminal_only(a);
+	if (w.decision.answer == ANSWER_ONCE &&
+	    (a->kind == QUESTION_PROVISION || a->kind == QUESTION_ROTATION)) {
+		type_value(c, a, &w, q, reply);
+		return;
+	}
+	with_key = w.decision.answer == ANSWER_ONCE && a->factor == QUESTION_KEY;
+	why = w.decision.answer == ANSWER_DENY || with_key ? NULL : terminal_only(a);
 	if (why != NULL) {
 		console_error(reply, HTTP_CONFLICT, why);
 		return;
@@ -343,10 +424,8 @@ approvals_answer(struct console *c, const char *id, const struct http_request *q
 	    (struct approval_found){.kind = a->kind, .cut = a->cut, .factor = a->factor};
 	memcpy(found.digest, a->digest.data, sizeof(found.digest));
 	named = approval_id_of(a);
-	r = answer_session(&named, &found, &w.decision);
-	if (r < 0)
-		report(reply, r);
+	if (with_key)
+		answer_with_key(c, &named, &found, &w, q, reply);
 	else
-		reply->status =
-		    buf_puts(&reply->body, "{}") < 0 ? HTTP_UNAVAILABLE : HTTP_OK;
+		put_answered(reply, answer_session(&named, &found, &w.decision));
 }

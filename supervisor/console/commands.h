@@ -40,6 +40,12 @@ enum command {
 	COMMAND_SCORES,
 	COMMAND_CHECK,
 	COMMAND_EXPLAIN,
+	COMMAND_KEYS,
+	COMMAND_KEY_CHALLENGE, /* a digest */
+	COMMAND_KEY_CONFIRM,   /* the same; reads what a key signed */
+	COMMAND_FORM_SET,      /* a path; its first line is an address */
+	COMMAND_FORM_ROTATE,
+	COMMAND_FORM_KEY,
 	COMMAND_RECORD, /* login, link-reused or refused; a number */
 	COMMAND_N
 };

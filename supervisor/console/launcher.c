@@ -28,6 +28,7 @@
 
 #define WORDS_MAX 8
 #define COMMAND_S 30
+#define FORM_S    330 /* longer than a form is open */
 #define VERIFY_S  300 /* a whole log is read twice */
 
 /* What the server asks for; its texts are part of the packet. */
@@ -82,6 +83,17 @@ static const struct {
     [COMMAND_SCORES] = {{"policy", "score", "--all", "--json"}, .words = 0},
     [COMMAND_CHECK] = {{"policy", "check", "--all", "--json"}, .words = 0},
     [COMMAND_EXPLAIN] = {{"policy", "explain", "--request", "--json"}, .reads = true},
+    [COMMAND_KEYS] = {{"secret", "key", "list", "--json"}, .words = 0},
+    [COMMAND_KEY_CHALLENGE] = {{"secret", "key", "challenge"}, .words = 1,
+	.messages = true},
+    [COMMAND_KEY_CONFIRM] = {{"secret", "key", "confirm"}, .words = 1, .messages = true,
+	.reads = true},
+    [COMMAND_FORM_SET] = {{"secret", "form", "value"}, .words = 1, .messages = true,
+	.s = FORM_S},
+    [COMMAND_FORM_ROTATE] = {{"secret", "form", "value", "--rotate"}, .words = 1,
+	.messages = true, .s = FORM_S},
+    [COMMAND_FORM_KEY] = {{"secret", "form", "key"}, .words = 0, .messages = true,
+	.s = FORM_S},
     [COMMAND_RECORD] = {{"console", "record", "page"}, .words = 2},
 };
 

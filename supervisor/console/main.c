@@ -34,6 +34,9 @@
 #include "supervisor/console/launcher.h"
 #include "supervisor/console/private.h"
 
+#define TO_KEYS  "/keys"
+#define LINK_MAX (LOGIN_TEXT_MAX + sizeof(TO_KEYS)) /* with the page that it leads to */
+
 _Static_assert((int)HTTP_SOCKETS_MAX == (int)LOOPBACK_SOCKETS, "sockets");
 
 /* ---- the server -------------------------------------------------------------------- */
@@ -197,12 +200,13 @@ launch(struct console *c, int fd[HTTP_SOCKETS_MAX], const char *link, bool open_
 
 /* ---- the program ------------------------------------------------------------------- */
 
+/* to: the page that the link leads to. */
 static int
-start(bool open_it)
+start(bool open_it, const char *to)
 {
 	static struct console c;
 	int fd[HTTP_SOCKETS_MAX], r = fd_make_dirs(paths_run_dir()), status;
-	char link[LOGIN_TEXT_MAX];
+	char link[LINK_MAX];
 
 	if (r < 0)
 		die("unable to create %s: %s", paths_run_dir(), strerror(-r));
@@ -214,21 +218,36 @@ start(bool open_it)
 	r = login_link_new(&c.logins, loop_now(), link);
 	if (r < 0)
 		die("unable to make a link: %s", strerror(-r));
+	memcpy(link + strlen(link), to, strlen(to) + 1); /* fits */
 	status = launch(&c, fd, link, open_it);
 	explicit_bzero(link, sizeof(link));
 	return status;
 }
 
+static bool
+read_options(int argc, char **argv, bool *ret_open, const char **ret_to)
+{
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], "--no-open") == 0)
+			*ret_open = false;
+		else if (strcmp(argv[i], "--keys") == 0)
+			*ret_to = TO_KEYS;
+		else
+			return false;
+	return true;
+}
+
 int
 main(int argc, char **argv)
 {
-	bool open_it = argc == 1;
-	char link[LOGIN_TEXT_MAX];
+	bool open_it = true;
+	const char *to = "";
+	char link[LINK_MAX];
 	uint16_t port;
 	int r;
 
 	log_open("kennel-console", LOG_INFO);
-	if (argc > 2 || (argc == 2 && strcmp(argv[1], "--no-open") != 0)) {
+	if (!read_options(argc, argv, &open_it, &to)) {
 		log_error("unexpected argument; run `kennel console --help`");
 		return EXIT_USAGE;
 	}
@@ -243,6 +262,7 @@ main(int argc, char **argv)
 	}
 	r = link_socket_ask(&port, link);
 	if (r == 0) {
+		memcpy(link + strlen(link), to, strlen(to) + 1); /* fits */
 		print_link(port, link);
 		explicit_bzero(link, sizeof(link));
 		return 0;
@@ -253,5 +273,5 @@ main(int argc, char **argv)
 		    strerror(-r));
 		return EXIT_FAILED;
 	}
-	return start(open_it);
+	return start(open_it, to);
 }

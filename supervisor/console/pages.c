@@ -19,6 +19,7 @@ FILE_OF(page_approvals_js, "approvals.js");
 FILE_OF(page_console_css, "console.css");
 FILE_OF(page_console_js, "console.js");
 FILE_OF(page_forms_js, "forms.js");
+FILE_OF(page_keys_js, "keys.js");
 FILE_OF(page_log_js, "log.js");
 FILE_OF(page_policies_js, "policies.js");
 FILE_OF(page_secrets_js, "secrets.js");
@@ -37,6 +38,7 @@ static const struct page pages[] = {
     PAGE("/console.css", "text/css", page_console_css),
     PAGE("/console.js", "text/javascript", page_console_js),
     PAGE("/forms.js", "text/javascript", page_forms_js),
+    PAGE("/keys.js", "text/javascript", page_keys_js),
     PAGE("/log.js", "text/javascript", page_log_js),
     PAGE("/policies.js", "text/javascript", page_policies_js),
     PAGE("/secrets.js", "text/javascript", page_secrets_js),

@@ -7,6 +7,7 @@
  *	events.c	the stream of events
  *	approvals.c	pending approvals and their answers
  *	records.c	what the audit log gets of the page
+ *	keys.c		security keys, and pages for what is typed
  *	session_sockets.c  connections to the sessions, which the launcher makes
  *	views.c		what they print, as replies of the API
  *	verb_console.c	kennel console: the only file here that is linked with kennel
@@ -66,6 +67,20 @@ bool view_answer(struct console *, const struct http_request *, struct http_repl
 /* Runs the command: {}, or 400 with what it printed. */
 void view_change(struct console *, struct command_call *, const struct http_request *,
     struct http_reply *);
+
+/* An error with what a command printed. */
+void view_refuse(struct http_reply *, unsigned int status, struct buf *output);
+
+/* keys.c */
+/* POST /api/keys/challenge, /api/form. False: another path. */
+bool keys_answer(struct console *, const struct http_request *, struct http_reply *);
+/* Has a key signed for this digest? Of the request's member `assertion`: fn with the status of
+ * the command, 0 if the keeper agrees. 0; -ENOKEY: it has none; -errno of command_run. */
+int key_confirm(struct console *, const char *sha256, const struct http_request *,
+    command_fn *fn, void *arg);
+/* Opens a form, and replies with its address. path: NULL for COMMAND_FORM_KEY. */
+void form_open(struct console *, enum command, const char *path,
+    const struct http_request *, struct http_reply *);
 
 /* records.c */
 /* Records a login, before the browser gets it: fn with the status of the command, 0 if

@@ -228,7 +228,7 @@ api(struct console *c, const struct http_request *q, struct http_reply *reply)
 		approvals_answer(c, q->path + strlen(APPROVALS), q, reply);
 		return;
 	}
-	if (!view_answer(c, q, reply))
+	if (!keys_answer(c, q, reply) && !view_answer(c, q, reply))
 		console_error(reply, HTTP_NOT_FOUND, "no such path in the API");
 }
 

@@ -101,7 +101,7 @@ console_main(int argc, char **argv)
 	if (argc > 1 && strcmp(argv[1], "record") == 0)
 		return record_main(argc - 1, argv + 1);
 	for (int i = 1; i < argc; i++)
-		if (i > 1 || strcmp(argv[i], "--no-open") != 0)
+		if (strcmp(argv[i], "--no-open") != 0 && strcmp(argv[i], "--keys") != 0)
 			return help_refuse(&kennel_help, argv[0], argv[i]);
 	if (path != NULL)
 		(void)execv(path, argv); /* early: execve */

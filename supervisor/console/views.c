@@ -87,6 +87,7 @@ static const struct view {
     {"GET", MCP, COMMAND_SERVERS, put_servers, "kennel server list"},
     {"GET", CONSOLE_API "secrets", COMMAND_SECRETS, put_secrets,
 	"kennel secret list --all"},
+    {"GET", CONSOLE_API "keys", COMMAND_KEYS, put_whole, "kennel secret key list"},
     {"POST", MCP, COMMAND_ADD, put_whole, "kennel server add"},
     {"GET", POLICIES, COMMAND_SCORES, put_whole, "kennel policy score --all"},
     {"GET", POLICIES "/check", COMMAND_CHECK, put_whole, "kennel policy check --all"},
@@ -155,16 +156,22 @@ refusal_of(enum command command, int status)
 				      : HTTP_FAILED;
 }
 
-static void
-put_change(struct http_reply *reply, enum command command, int status, struct buf *output)
+void
+view_refuse(struct http_reply *reply, unsigned int status, struct buf *output)
 {
 	char why[MESSAGE_MAX];
 
+	while (output->len > 0 && output->data[output->len - 1] == '\n')
+		output->len--;
+	(void)log_quote(why, sizeof(why), output->data, output->len);
+	console_error(reply, status, why);
+}
+
+static void
+put_change(struct http_reply *reply, enum command command, int status, struct buf *output)
+{
 	if (status != 0) {
-		while (output->len > 0 && output->data[output->len - 1] == '\n')
-			output->len--;
-		(void)log_quote(why, sizeof(why), output->data, output->len);
-		console_error(reply, refusal_of(command, status), why);
+		view_refuse(reply, refusal_of(command, status), output);
 		return;
 	}
 	reply->status = buf_puts(&reply->body, "{}") < 0 ? HTTP_FAILED : HTTP_OK;

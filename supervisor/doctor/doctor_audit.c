@@ -85,11 +85,23 @@ void
 doctor_vault(struct finding *f)
 {
 	static const char *const said[] = {[VAULT_NONE] = "not created",
-	    [VAULT_LOCKED] = "it is locked: servers with secrets in it do not start",
+	    [VAULT_LOCKED] = "it is locked: servers with secrets in it do not start, and "
+			     "what needs a security key is refused",
 	    [VAULT_OPEN] = "it is unlocked"};
 	enum vault_state state = vault_state_now();
+	int keys = state == VAULT_OPEN ? vault_keys_now() : -1;
 
 	f->holds = state != VAULT_LOCKED;
 	(void)snprintf(f->said, sizeof(f->said), "%s", said[state]);
+	if (keys == 0)
+		(void)snprintf(f->said, sizeof(f->said),
+		    "%s, without a security key: a server with a grant `with key` does "
+		    "not start",
+		    said[state]);
+	else if (keys > 0)
+		(void)snprintf(f->said, sizeof(f->said),
+		    "%s, with %d security key%s: a grant `with key` needs the touch of "
+		    "one for each use",
+		    said[state], keys, keys == 1 ? "" : "s");
 	(void)snprintf(f->fix, sizeof(f->fix), "kennel secret unlock");
 }

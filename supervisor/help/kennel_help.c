@@ -42,6 +42,7 @@ static const struct help_option options[] = {
     {"--stdin", NULL, "read the passphrase of the vault from standard input"},
     {"-o", "OUT", "write the draft to this file; `-` is standard output"},
     {"--no-open", NULL, "do not open a browser"},
+    {"--keys", NULL, "open the page that registers security keys"},
     {"--tools", NULL, "print JSON, with the tools of each server"},
     {"--json", NULL, "print JSON for programs"},
 };
@@ -192,12 +193,15 @@ static const struct help_verb verbs[] = {
 		"select, r restarts the selected server of `kennel serve`. Without a "
 		"terminal,\n"
 		"the table is printed once."},
-    {"console", "Look", "[--no-open]", "serve a page for a browser on this machine",
-	"--no-open", "kennel console", "",
+    {"console", "Look", "[--no-open] [--keys]",
+	"serve a page for a browser on this machine", "--no-open --keys",
+	"kennel console", "",
 	.more =
 	    "The page shows servers, secrets and the log, enables and disables servers, "
 	    "and\n"
-	    "answers pending approvals. No page shows the value of a secret.\n"
+	    "answers pending approvals. No page shows the value of a secret; one is "
+	    "typed\n"
+	    "into a page of `kennel secret form`, as is a new security key (--keys).\n"
 	    "Prints a link that opens once, within 60 s, and opens it in a browser if "
 	    "there\n"
 	    "is a display. The console listens on loopback addresses only; Ctrl-C ends "

@@ -139,6 +139,8 @@ void close_person_sockets(struct opened *);
 /* Is a security key registered? Also true while the vault is locked, which does not tell:
  * what needs a key is refused then until there is one. */
 bool person_may_have_key(void);
+/* How many are registered; -errno: the vault is locked, or no keeper answers. */
+int person_keys(void);
 /* Is the vault unlocked? Does not count as a use of it. */
 bool person_vault_open(void);
 

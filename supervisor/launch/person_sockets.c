@@ -59,12 +59,20 @@ keeper_has_factor(void *arg, const uint8_t digest[QUESTION_DIGEST_LEN])
 	return keeper_confirmed(o->place.run_dir, digest);
 }
 
+int
+person_keys(void)
+{
+	const char *run = paths_run_dir();
+
+	return run != NULL ? keeper_keys(run) : -ENOENT;
+}
+
 bool
 person_may_have_key(void)
 {
-	const char *vault = paths_vault_dir(), *run = paths_run_dir();
+	const char *vault = paths_vault_dir();
 	char path[PATH_MAX];
-	int n = run != NULL ? keeper_keys(run) : -ENOENT;
+	int n = person_keys();
 
 	if (n >= 0)
 		return n > 0;

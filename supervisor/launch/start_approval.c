@@ -71,9 +71,8 @@ refuse_key(const struct policy_found *f, struct sealed_at at, const char *what,
 			       : "?";
 
 	(void)snprintf(why, LEASH_TEXT_MAX,
-	    "%s %.200s at line %u needs a key, and none is registered: use `with "
-	    "passphrase`, "
-	    "as this kennel has no page that registers one (%.300s)",
+	    "%s %.200s at line %u needs a key: register one with kennel console --keys "
+	    "(%.300s)",
 	    what, name, at.line, file);
 	return -EPERM;
 }

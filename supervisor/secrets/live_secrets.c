@@ -199,7 +199,8 @@ live_secrets(struct live_secret *secret, size_t n, bool ask, char why[LEASH_TEXT
 		put(&secret[i], RESOLVED_MISSING, "it was not checked");
 		if (secret[i].meta->factor == META_KEY)
 			put(&secret[i], RESOLVED_ASKS,
-			    "its use needs a key, which this kennel cannot ask for");
+			    "its use needs a security key, which --live does not ask "
+			    "for");
 		else if (secret[i].meta->approve != META_NEVER && !ask)
 			put(&secret[i], RESOLVED_ASKS,
 			    "its use needs an approval; --ask requests it");

@@ -195,7 +195,7 @@ def calls():
     env = home()
     r = run([KENNEL, "run", "t", "--policy", policy(ASKS)], env=env)
     equal(r.returncode, 78, r.stderr)
-    within(b"tool ask line at line 5 needs a key, and none is registered: use `with passphrase`", r.stderr)
+    within(b"tool ask line at line 5 needs a key: register one with kennel console --keys", r.stderr)
     k, key = Keeper(env), Key()
     equal(k.add(key)[0], 5)
     s = kennel_run(ASKS, env=env)

@@ -375,10 +375,10 @@ def grant_states():
         return [(r["holds"], r["said"], r.get("fix")) for r in rows if r["name"] == "vault"][0]
     note = b"the vault is locked: servers with secrets in it do not start before `kennel secret unlock`\n"
     absent(note, run([KENNEL, "list"], env=env).stdout)
-    equal(doctor(), (True, "it is unlocked", None))
+    equal(doctor(), (True, "it is unlocked, without a security key: a server with a grant `with key` does not start", None))
     secret(env, "lock")
     within(note, run([KENNEL, "list"], env=env).stdout)
-    equal(doctor(), (False, "it is locked: servers with secrets in it do not start", "kennel secret unlock"))
+    equal(doctor(), (False, "it is locked: servers with secrets in it do not start, and what needs a security key is refused", "kennel secret unlock"))
     within(b"the vault is locked: open it with kennel secret unlock", secret(env, "grant", "--server", "t", status=126).stderr)
     secret(env, "unlock", "--stdin", stdin=PASS)
     secret(env, "grant", "--server", "t")

@@ -3,7 +3,7 @@
 
 const AGAIN_MS = 1000; // between two streams
 const DEAF_MS = 700; // a card that has just come takes no answer: the click was meant for something else
-const FORM = /^http:\/\/localhost:\d+\/[0-9A-Za-z_-]+$/; // of kennel-secret
+const FORM = /^http:\/\/localhost:\d+\/[0-9a-f]{32}\/$/; // of kennel-form
 const ticked = new Set(); // digests with a box that was ticked
 const chosen = new Map(); // the path that was chosen for a new one, by digest
 
@@ -19,6 +19,8 @@ function formLink(url) {
 
 async function give(approval, answer, more) {
 	try {
+		if (answer !== "deny" && approval.factor === "key")
+			more = {...more, assertion: await keyAssertion(approval.sha256)};
 		const reply = await api("POST", "approvals/" + approval.id,
 		    {answer, sha256: approval.sha256, unseen: ticked.has(approval.sha256), ...more});
 

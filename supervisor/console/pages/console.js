@@ -3,7 +3,7 @@
 
 // The key of this page: in the storage of this origin, which pages of other ports have not.
 const KEY = "kennel-key";
-const LINK = /^#([0-9a-f]{32})$/;
+const LINK = /^#([0-9a-f]{32})(\/keys)?$/; // of kennel console --keys
 
 const pages = {}; // a name of the address bar: {title, load, shown}; load returns the elements, then shown is called
 
@@ -33,7 +33,7 @@ async function login() {
 	const link = LINK.exec(location.hash);
 
 	if (link)
-		history.replaceState(null, "", location.pathname);
+		history.replaceState(null, "", location.pathname + (link[2] ? "#keys" : ""));
 	try {
 		await api("GET", "login");
 		return;
