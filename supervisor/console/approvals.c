@@ -275,7 +275,7 @@ answer_session(const struct approval_id *id, const struct approval_found *found,
     const struct decision *d)
 {
 	const struct session_access *access = pending()->access;
-	int fd = access->connect(access->arg, id->pid), r;
+	int fd = access == NULL ? -ENOTCONN : access->connect(access->arg, id->pid), r;
 
 	if (fd < 0)
 		return fd;

@@ -11,6 +11,7 @@
 
 #include "shim/base/buf.h"
 #include "shim/base/loop.h"
+#include "shim/host/loopback.h"
 
 /* Statuses (RFC 9110, section 15). */
 enum {
@@ -27,7 +28,7 @@ enum {
 
 #define HTTP_BODY_MAX    8192 /* of a request */
 #define HTTP_REPLY_MAX   (8u << 20)
-#define HTTP_SOCKETS_MAX 2 /* of both address families */
+#define HTTP_SOCKETS_MAX LOOPBACK_SOCKETS
 #define HTTP_STREAMS_MAX 16
 #define HTTP_EVENTS_MAX  1024 /* bytes of a stream that its reader has not taken */
 

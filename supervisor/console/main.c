@@ -37,8 +37,6 @@
 #define TO_KEYS  "/keys"
 #define LINK_MAX (LOGIN_TEXT_MAX + sizeof(TO_KEYS)) /* with the page that it leads to */
 
-_Static_assert((int)HTTP_SOCKETS_MAX == (int)LOOPBACK_SOCKETS, "sockets");
-
 /* ---- the server -------------------------------------------------------------------- */
 
 static void

@@ -14,7 +14,7 @@ from console_kit import *  # noqa: E402,F403
 CSP = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " \
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 PAGES = {"/": "text/html", "/console.css": "text/css",
-         **{"/%s.js" % n: "text/javascript" for n in ("text", "console", "servers", "approvals", "secrets", "forms", "policies", "log", "start")}}
+         **{"/%s.js" % n: "text/javascript" for n in ("text", "console", "servers", "approvals", "secrets", "forms", "keys", "policies", "log", "start")}}
 RUN_DIR = HOME + "/run"
 
 
