@@ -31,6 +31,7 @@
 #define LAST_S          5 /* for the reply to the last request */
 #define CONNECTIONS_MAX 16
 #define CONNECTION_S    30          /* without a byte */
+#define STRANGER_S      5           /* the same, until the address was named */
 #define CONNECTION_POOL (32u << 10) /* headers of a request, and parts of its body */
 #define TOKEN_BYTES     16
 /* A value or a passphrase, as base64url, and the other fields. */
@@ -156,6 +157,8 @@ wipe_body(void)
 static enum MHD_Result
 answer(struct request *q, struct MHD_Connection *at)
 {
+	static char no_byte[1];
+	struct typed none = {.bytes = no_byte};
 	const struct route *r = q->route;
 	unsigned int status = q->refused;
 	char *text = NULL;
@@ -173,8 +176,10 @@ answer(struct request *q, struct MHD_Connection *at)
 	f = open_memstream(&text, &len);
 	if (f == NULL)
 		return refuse(at, FAILED);
-	status = r->fn(form.o, &form.body, f);
-	wipe_body();
+	/* another request's body may be arriving */
+	status = r->fn(form.o, form.body_of == q ? &form.body : &none, f);
+	if (form.body_of == q)
+		wipe_body();
 	if (fclose(f) != 0) {
 		free(text);
 		return refuse(at, FAILED);
@@ -269,8 +274,9 @@ judge(struct MHD_Connection *at, const char *url, const char *method, struct req
 	(void)snprintf(origin, sizeof(origin), "http://%s", form.authority);
 	if ((posts || h[ORIGIN].n > 0) && !is(&h[ORIGIN], origin))
 		return FORBIDDEN;
-	if (h[SITE].n > 0 &&
-	    (posts ? !is(&h[SITE], "same-origin") : is(&h[SITE], "cross-site")))
+	/* the console's page, on another port, has the link to the page itself */
+	if (h[SITE].n > 0 && (q->route->path[0] != '\0' ? !is(&h[SITE], "same-origin")
+							: is(&h[SITE], "cross-site")))
 		return FORBIDDEN;
 	if (posts && !is(&h[CONTENT], "application/octet-stream"))
 		return TYPE;
@@ -309,6 +315,9 @@ on_request(void *arg, struct MHD_Connection *at, const char *url, const char *me
 		if (q == NULL)
 			return MHD_NO;
 		q->refused = judge(at, url, method, q);
+		if (q->refused == 0)
+			(void)MHD_set_connection_option(at, MHD_CONNECTION_OPTION_TIMEOUT,
+			    (unsigned int)CONNECTION_S);
 		*state = q;
 		return MHD_YES;
 	}
@@ -381,7 +390,7 @@ form_start(struct order *o)
 			NULL, NULL, on_request, NULL, MHD_OPTION_LISTEN_SOCKET, fd[i],
 			MHD_OPTION_NOTIFY_COMPLETED, on_complete, NULL,
 			MHD_OPTION_CONNECTION_LIMIT, (unsigned int)CONNECTIONS_MAX,
-			MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)CONNECTION_S,
+			MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)STRANGER_S,
 			MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_POOL,
 			MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK,
 			keep_escapes, NULL, MHD_OPTION_END);

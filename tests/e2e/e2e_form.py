@@ -184,7 +184,10 @@ def foreign():
     for body in (b"", b"{}", b"AA", b"AA\nAA", b"AA\nAA\nAA\nAA", b"==\n\n"):
         equal(f.request("POST", "/%s/save" % f.token, body)[0], 400, body)
     equal(versions(env), 0)
-    equal(f.get("state", headers={"Sec-Fetch-Site": "none"})[0], 200)
+    for site in ("cross-site", "same-site", "none"):
+        equal(f.get("state", headers={"Sec-Fetch-Site": site})[0], 403, site)
+    for site in ("same-site", "none"):  # a link of the console, and an address that was typed
+        equal(f.get("", headers={"Sec-Fetch-Site": site})[0], 200, site)
     equal(f.request("GET", "/%s/state" % f.token, at="::1")[0] if socket.has_ipv6 and os.path.exists("/proc/net/if_inet6") else 200, 200)
     equal(save(headers={"Sec-Fetch-Site": "same-origin"}), 200, "the control")
     equal(f.end()[0], 0)
@@ -199,6 +202,9 @@ def once():
     half.sendall(("POST /%s/save HTTP/1.1\r\nHost: %s\r\nOrigin: http://%s\r\nContent-Type: application/octet-stream\r\n"
                   "Content-Length: 100\r\n\r\nAAAA" % (f.token, f.host(), f.host())).encode())
     check(wait_for(lambda: f.post("save", "", VALUE, "")[0] == 503, LONG), "one body at a time")
+    equal(f.get("state")[0], 200)  # a request without a body neither reads nor wipes another one's
+    equal(f.request("POST", "/%s/save" % f.token, b"")[0], 400)
+    equal(f.post("save", "", VALUE, "")[0], 503, "the first body is still there")
     half.close()
     check(wait_for(lambda: f.post("save", "", VALUE, "")[0] == 200, LONG), "its end makes room")
     equal(f.end()[0], 0)

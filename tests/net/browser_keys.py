@@ -34,8 +34,9 @@ class Authenticator:
         self.page.send("WebAuthn.setUserVerified", authenticatorId=self.id, isUserVerified=on)
 
     def uses(self):
-        """How often its newest key has signed."""
-        return self.page.send("WebAuthn.getCredentials", authenticatorId=self.id)["credentials"][-1]["signCount"]
+        """How often its keys have signed. A key whose registration was refused is there too."""
+        got = self.page.send("WebAuthn.getCredentials", authenticatorId=self.id)["credentials"]
+        return sum(key["signCount"] for key in got)
 
 
 def fill(page, **fields):

@@ -2,7 +2,6 @@
 "use strict";
 
 const AGAIN_MS = 1000; // between two streams
-const DEAF_MS = 700; // a card that has just come takes no answer: the click was meant for something else
 const FORM = /^http:\/\/localhost:\d+\/[0-9a-f]{32}\/$/; // of kennel-form
 const ticked = new Set(); // digests with a box that was ticked
 const chosen = new Map(); // the path that was chosen for a new one, by digest
@@ -153,7 +152,7 @@ function approvalCard(approval) {
 	const drawn = performance.now();
 	const kind = kindOf(approval);
 	const answer = (how) => {
-		if (performance.now() - drawn < DEAF_MS)
+		if (isDeaf(drawn)) // a card that has just come: the click was meant for something else
 			return say("Press it again.");
 		if (how !== "deny" && kind.confirm && !ticked.has(approval.sha256))
 			return say("Tick the box first: " + kind.confirm);

@@ -5,6 +5,25 @@
 const KEY = "kennel-key";
 const LINK = /^#([0-9a-f]{32})(\/keys)?$/; // of kennel console --keys
 
+// A page that has just come to the front takes no click of a pointer: it was meant for what was
+// in front.  No button has the keyboard's focus then.
+const DEAF_MS = 700;
+let frontSince = -DEAF_MS;
+
+function isDeaf(since) {
+	return performance.now() - since < DEAF_MS;
+}
+
+for (const event of ["focus", "visibilitychange"])
+	addEventListener(event, () => { frontSince = performance.now(); }); // of the window: a focus in it does not bubble
+addEventListener("click", (event) => {
+	if (event.detail === 0 || !isDeaf(frontSince)) // 0: of the keyboard
+		return;
+	event.preventDefault();
+	event.stopPropagation();
+	say("Press it again.");
+}, true);
+
 const pages = {}; // a name of the address bar: {title, load, shown}; load returns the elements, then shown is called
 
 async function api(method, path, body, background) {

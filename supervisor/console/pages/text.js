@@ -5,8 +5,15 @@
 // Characters that change how others are read, or that no one sees, become \u{XXXX}.
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Zl}\p{Zp}\p{M}]|(?! )\p{Zs}|[\u115f\u1160\u3164\uffa0]/gu;
 
-// Letters of other scripts that may be taken for those of ASCII.
-const ALIKE = /[\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}\p{Script=Cherokee}\p{Script=Lisu}\p{Script=Coptic}\uff00-\uffef\u2100-\u214f\u{1d400}-\u{1d7ff}\u0131\u0251\u0261\u1d00-\u1dbf]/gu;
+// What may be taken for ASCII: letters of other scripts, copies of ASCII's, and signs.  All of
+// shim/host/codepoint.c is here, and more.
+const ALIKE = new RegExp("[" +
+    "\\p{Script=Cyrillic}\\p{Script=Greek}\\p{Script=Armenian}\\p{Script=Cherokee}\\p{Script=Lisu}\\p{Script=Coptic}" +
+    "\\u0131\\u017f\\u01c0-\\u01c3\\u0251\\u0261\\u0269\\u026a\\u028b\\u02b9-\\u02bf\\u1d00-\\u1dbf" +
+    "\\u2010-\\u2015\\u2018-\\u201f\\u2024\\u2032-\\u203a\\u2044\\u2100-\\u218f\\u2212\\u2215\\u2223\\u2236" +
+    "\\u2329\\u232a\\u249c-\\u24e9\\u27e8\\u27e9\\u2800\\u29f8\\u3008\\u3009\\ua731\\ua789" +
+    "\\ufb00-\\ufb06\\ufe50-\\ufe6f\\uff00-\\uffef" +
+    "\\u{1d400}-\\u{1d7ff}\\u{1f130}-\\u{1f189}\\u{1f1e6}-\\u{1f1ff}]", "gu");
 
 function escape(character) {
 	return "\\u{" + character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0") + "}";
