@@ -416,7 +416,9 @@ def not_there():
     for name, port in ("gone.test.example", 443), ("db.test.example", 5097):
         visit = shell(PYTHON, PROBE, '["tcp", "%s", %d, "x"]' % (name, port))
         text = json.dumps(a.call("exec", argv=["/bin/sh", "-c", visit + "; kill -9 $$"], fail=True))
-        (why,) = [e["reason"] for e in egress(action="close", name=name, port=port)]
+        closed = []  # its record may come after the answer
+        wait_for(lambda: closed.extend(egress(action="close", name=name, port=port)) or closed, 30)
+        (why,) = [e["reason"] for e in closed]
         within("this server did not reach %s:%d: %s (" % (name, port, why), text)
     fine = json.dumps(a.call("exec", argv=["/bin/sh", "-c", "exit 0"]))
     absent("did not reach", fine, "the control: a call that does not fail")

@@ -198,7 +198,7 @@ def false_report():
     s.secret("grant", PATH, "--server", "one", "--policy", s.h.path)
     rid = request(s, "secrets_request_provision", path=PATH)
     for junk in (struct.pack("<I", 12), struct.pack("<III", 12, 1, 1), struct.pack("<I", 10), struct.pack("<I", 10) + text(PATH) + b"x", struct.pack("<I", 7) + text(PATH),
-                 struct.pack("<I", 10) + text("x" * 300)):
+                 struct.pack("<I", 10) + text("x" * 600)):
         equal(packet(s, junk), b"", "closed")
     equal(packet(s, struct.pack("<I", 10) + text("team/use/other")), struct.pack("<II", 6, 2), "no such question")
     equal(s.status(rid), "pending")
