@@ -219,7 +219,7 @@ def screen():
     p = Place("screen")
     h = p.hub()
     q = p.question()
-    t = Typist([KENNEL, "approve", "watch"], dict(p.env, TERM="xterm", LINES="40", COLUMNS="100"))
+    t = Typist([KENNEL, "approve", "watch"], dict(p.env, TERM="xterm", LINES="40", COLUMNS="220"))
     t.until(p.file)
     t.out = ""
     os.write(t.master, b"\r")
