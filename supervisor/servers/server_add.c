@@ -275,13 +275,13 @@ report(struct adding *a, const struct row_change *done)
 /* ---- the registry --------------------------------------------------------------------- */
 
 /* What a person has decided stays: to disable the server; and what an entry does not say,
- * because neither the list nor the console shows it. */
+ * because neither the list nor the console shows it. Nothing that an agent wrote does. */
 static void
 keep_earlier(struct adding *a, const struct server_row *old)
 {
 	if (!a->has_enabled && old->source != FROM_AGENT)
 		a->row.enabled = old->enabled;
-	if (!a->json || old->source < FROM_PERSON)
+	if (!a->json || old->source != FROM_PERSON)
 		return;
 	a->row.policy_server = old->policy_server;
 	if (a->row.note == NULL)

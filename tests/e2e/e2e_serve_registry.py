@@ -49,6 +49,27 @@ def register():
     within("is defined by its policy; nothing was changed", refused(invoke(name="one", command="/bin/sh")))
 
 
+@test("a person who replaces an agent's entry by JSON keeps nothing that the agent wrote; the control keeps what a person wrote")
+def replaced_by_person():
+    env = {"KENNEL_HOME": TMP + "/replaced"}
+    os.makedirs(env["KENNEL_HOME"], mode=0o700)
+
+    def put(**members):
+        r = run([KENNEL, "server", "add", "--json"], env=env,
+                stdin=json.dumps(dict({"name": "mine", "transport": "stdio", "command": "/bin/cat"}, **members)))
+        equal(r.returncode, 0, r.stdout + r.stderr)
+        row, = json.loads(run([KENNEL, "server", "export"], env=env).stdout)["mcp_servers"]
+        return row.get("note"), row["policy_server"], row["enabled"]
+    h = Hub(server("one"), env=env)
+    h.do("tool_invoke", {"name": "mcp_register", "arguments": {
+        "action": "add", "name": "mine", "command": "/bin/sh", "note": "reviewed by joe: safe"}})
+    within("reviewed by joe", run([KENNEL, "server", "export"], env=env).stdout.decode())
+    h.close()
+    equal(put(), (None, "mine", True))
+    put(note="mine, indeed", enabled=False)
+    equal(put(), ("mine, indeed", "mine", False))
+
+
 @test("server disable names the sessions that still run the server, and what still starts it")
 def still_running():
     folder = HOME + "/policies"
