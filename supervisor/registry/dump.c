@@ -125,6 +125,24 @@ dump_write(struct registry *g, struct buf *out)
 	return r;
 }
 
+int
+dump_digest(const struct server_row *row, uint8_t ret[32])
+{
+	struct buf out;
+	int r;
+
+	buf_init(&out, DUMP_MAX);
+	r = buf_putc(&out, '{');
+	for (size_t i = 0; r == 0 && i < MEMBERS && members[i].at != AT(created_gen); i++)
+		r = put_member(&out, row, i); /* the last */
+	if (r == 0)
+		r = buf_putc(&out, '}');
+	if (r == 0)
+		mcp_digest(out.data, out.len, ret);
+	buf_free(&out);
+	return r;
+}
+
 /* ---- reading ------------------------------------------------------------------- */
 
 struct dump {

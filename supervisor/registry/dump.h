@@ -12,6 +12,9 @@
 
 /* Appends the dump: 0, or a negative errno. Equal registries have equal dumps. */
 int dump_write(struct registry *, struct buf *out);
+/* SHA-256 of a row as the dump has it, without created_gen: a new row has none yet. 0 or
+ * -errno. */
+int dump_digest(const struct server_row *, uint8_t ret[32]);
 /*
  * Reads a dump: rows in its order, for registry_import. A missing member has its
  * default; an unknown one, an unknown version or an invalid row is -EINVAL, a text that

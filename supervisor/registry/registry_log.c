@@ -27,6 +27,8 @@ registry_event(struct event *e, const struct registry_act *act,
 		event_text(e, KEY_VERDICT, row[outcome].verdict);
 	if (reason != NULL)
 		event_text(e, KEY_REASON, reason);
+	if (act->sha256 != NULL)
+		event_digest(e, KEY_SHA256, act->sha256);
 	event_text(e, KEY_SOURCE, row_source_name(act->by));
 	event_number(e, KEY_UID, getuid());
 }

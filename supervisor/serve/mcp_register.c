@@ -8,6 +8,7 @@
 #include "leash/audit/writer.h"
 #include "shim/base/log.h"
 #include "supervisor/base/paths.h"
+#include "supervisor/registry/dump.h"
 #include "supervisor/registry/register_tool.h"
 #include "supervisor/registry/registry_log.h"
 #include "supervisor/serve/private.h"
@@ -33,6 +34,7 @@ note(struct hub *h, const struct register_order *order, enum registry_outcome ou
 	    .name = order->row.name,
 	    .by = FROM_AGENT};
 	static struct event e;
+	uint8_t sha256[REPORT_DIGEST_LEN];
 	uint64_t number = 0;
 	int r;
 
@@ -40,6 +42,12 @@ note(struct hub *h, const struct register_order *order, enum registry_outcome ou
 		return 0;
 	if (h->report == NULL)
 		return -EPIPE;
+	if (order->action == REGISTER_ADD && outcome != REGISTRY_REFUSED) {
+		r = dump_digest(&order->row, sha256);
+		if (r < 0)
+			return r;
+		act.sha256 = sha256;
+	}
 	registry_event(&e, &act, outcome, NULL);
 	r = report_send(
 	    h->report, &e, outcome == REGISTRY_ASKED ? EVENT_GATE : EVENT_FLOW, &number);

@@ -298,21 +298,20 @@ add(struct adding *a)
 	struct registry *g = NULL;
 	struct server_rows old = {NULL, 0};
 	struct row_change done = {.existed = false};
-	int r, status = server_registry_open(true, &g);
+	int r = 0, status = server_registry_open(true, &g);
 
 	if (status == 0)
-		status = server_log_begin("add", a->row.name);
-	if (status != 0) {
-		registry_close(g);
-		return status;
-	}
-	r = registry_find(g, a->row.name, &old);
+		r = registry_find(g, a->row.name, &old);
 	if (r == 0 && old.n > 0)
 		keep_earlier(a, &old.row[0]);
-	if (r == 0)
+	if (status == 0)
+		status = server_log_begin_row("add", &a->row);
+	if (status == 0 && r == 0)
 		r = registry_put(g, &a->row, &done);
 	server_rows_free(&old);
 	registry_close(g);
+	if (status != 0)
+		return status;
 	if (r < 0) {
 		log_error("unable to change the registry: %s", strerror(-r));
 		return server_log_end(EXIT_FAILED, strerror(-r));

@@ -53,7 +53,7 @@ change_row(const struct changing *c, struct server_view *view)
 	}
 	if (c->wrong(row, why) != NULL)
 		return refuse(c, EXIT_USAGE, why);
-	status = server_log_begin(c->verb, c->name);
+	status = server_log_begin_row(c->verb, row);
 	if (status != 0)
 		return status;
 	r = c->change(view->registry, row);

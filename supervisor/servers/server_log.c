@@ -10,12 +10,14 @@
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/cli/cli.h"
+#include "supervisor/registry/dump.h"
 #include "supervisor/registry/registry_log.h"
 #include "supervisor/servers/servers.h"
 
 static struct {
 	struct report *report; /* NULL: no change is under way */
 	struct registry_act act;
+	uint8_t sha256[REPORT_DIGEST_LEN]; /* of the row */
 } change;
 
 static int
@@ -45,12 +47,17 @@ close_report(void)
 	change.report = NULL;
 }
 
-int
-server_log_begin(const char *action, const char *name)
+/* row NULL: the change is not one of a row. */
+static int
+begin(const char *action, const char *name, const struct server_row *row)
 {
 	char why[AUDIT_WRITE_WHY_MAX];
 	int r = open_report(action, name);
 
+	if (r == 0 && row != NULL) {
+		r = dump_digest(row, change.sha256);
+		change.act.sha256 = change.sha256;
+	}
 	if (r == 0)
 		r = record(REGISTRY_ASKED, NULL);
 	if (r == 0)
@@ -61,6 +68,18 @@ server_log_begin(const char *action, const char *name)
 	    paths_audit_dir() != NULL ? audit_write_why(paths_audit_dir(), r, why)
 				      : strerror(-r));
 	return EXIT_FAILED;
+}
+
+int
+server_log_begin(const char *action, const char *name)
+{
+	return begin(action, name, NULL);
+}
+
+int
+server_log_begin_row(const char *action, const struct server_row *row)
+{
+	return begin(action, row->name, row->source >= FROM_PERSON ? row : NULL);
 }
 
 int

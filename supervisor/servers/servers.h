@@ -113,6 +113,8 @@ int server_trust_file(const char *path, const char *shown, bool *ret_changed);
 /* Records a change before it is made: 0, or EXIT_FAILED after reporting why; then the
  * change must not be made. name NULL: missing or invalid. */
 int server_log_begin(const char *action, const char *name);
+/* The same of a row, whose digest the records have if it is one of the registry's own. */
+int server_log_begin_row(const char *action, const struct server_row *);
 /* How it ended, and why, if it did not end well: done (0), refused (an exit status other
  * than EXIT_FAILED), or failed. Returns the status. */
 int server_log_end(int status, const char *reason);

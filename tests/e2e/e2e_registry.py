@@ -293,6 +293,27 @@ def recorded():
     equal([(r["name"], r["enabled"]) for r in lost.rows().values()], [("p", True)])
 
 
+@test("the record of an addition and a removal has the digest of the row, as export prints it: two additions of one name differ", 90)
+def recorded_rows():
+    import hashlib
+    h = Home("rows", p=policy_of("p", "/bin/cat"))
+    wanted = []
+
+    def digest():
+        line = [x for x in h("server", "export").splitlines() if x.startswith('{"name"')][0].rstrip(",")
+        return hashlib.sha256(re.sub(r',"created_gen":[0-9]+}$', "}", line).encode()).hexdigest()
+
+    for command in ("/bin/x", "/bin/y"):
+        h("server", "add", "x", "--env", "T=vault:a/b/c", "--", command, "-n")
+        wanted.append(("add", digest()))
+    h("server", "disable", "p")
+    wanted.append(("disable", None))
+    h("server", "remove", "x")
+    wanted.append(("remove", wanted[1][1]))
+    check(wanted[0][1] != wanted[1][1])
+    equal([(f["action"], f.get("sha256")) for f in h.records()], [w for w in wanted for _ in ("asked", "done")])
+
+
 @test("a damaged registry is moved aside and named, and an export restores it", 90)
 def damaged():
     h = Home("damaged")

@@ -68,6 +68,8 @@ def replaced_by_person():
     equal(put(), (None, "mine", True))
     put(note="mine, indeed", enabled=False)
     equal(put(), ("mine, indeed", "mine", False))
+    added = [e["fields"] for e in audit(env=env) if e["kind"] == "registry" and e["fields"]["source"] == "agent"]
+    equal([(e["outcome"], len(e["sha256"])) for e in added], [("asked", 64), ("done", 64)])
 
 
 @test("server disable names the sessions that still run the server, and what still starts it")
