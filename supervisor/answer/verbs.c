@@ -189,11 +189,11 @@ check_shown(
 		    text);
 		return 1;
 	}
-	if (found->factor == QUESTION_NO_FACTOR && found->kind != QUESTION_PROVISION &&
-	    found->kind != QUESTION_ROTATION)
+	if (found->factor == QUESTION_NO_FACTOR &&
+	    (found->kind == QUESTION_METADATA || found->kind == QUESTION_NEW_PATH))
 		return 0;
-	log_error("%s needs a value or a second factor: allow it by its id, in a "
-		  "terminal",
+	log_error("--stdin accepts only proposals for a manifest: allow %s by its id, in "
+		  "a terminal",
 	    text);
 	return EXIT_USAGE;
 }

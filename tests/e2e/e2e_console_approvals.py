@@ -9,7 +9,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 from kit import *  # noqa: E402,F403
 from console_kit import *  # noqa: E402,F403
 from ask_kit import ask, refusal  # noqa: E402
-from secrets_kit import PATH, Session  # noqa: E402
+from secrets_kit import PATH, Session, server  # noqa: E402
 
 MARKUP = "<script>alert(1)</script>\u202e\u0007\"}],\\"
 
@@ -185,7 +185,7 @@ def proposals():
     s.done()
 
 
-@test("approve allow --stdin: exactly the line that was shown; another digest, detail or kind, and what needs a value, change nothing", 120)
+@test("approve allow --stdin: exactly the line that was shown; another digest, detail or kind changes nothing", 120)
 def shown():
     s = Session("secret %s {\n    description \"of the team\"\n}\n" % PATH)
 
@@ -207,9 +207,30 @@ def shown():
     s.settled(rid, "ok")
     within("rotate-every 7d", manifest(s))
     allow(q, status=1)
+    s.done()
+
+
+@test("approve allow --stdin accepts proposals for a manifest: neither a call nor a value", 120)
+def shown_proposals_only():
+    s = Session(servers=[server("one", grants="    tool ask echo\n")])
+
+    def refuses(q):
+        r = run([KENNEL, "approve", "allow", "--stdin"], stdin=json.dumps(q), env=s.env)
+        equal(r.returncode, 64, r.stderr)
+        within("--stdin accepts only proposals for a manifest", r.stderr.decode())
+        equal([x["id"] for x in s.questions()], [q["id"]], "it is still pending")
+
     rid = propose(s, "secrets_request_provision", path=PATH)
-    within("needs a value or a second factor", allow(s.question(), status=64))
+    refuses(s.question())
     equal(s.status(rid), "pending")
+    s.answer("deny")
+    s.settled(rid, "cancelled")
+    call = s.h.post_call("one.echo", {"text": "x"})
+    q = s.question()
+    equal((q["kind"], q["factor"]), ("tool", None))
+    refuses(q)
+    s.answer("allow")  # the control: by its id
+    check(not s.h.wait(call, LONG)["result"].get("isError"))
     s.done()
 
 
