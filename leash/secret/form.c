@@ -247,6 +247,13 @@ find_route(const char *url, const char *method, const struct route **ret)
 	return status;
 }
 
+/* The console's page, on another port, has the link to the page itself, and to no more. */
+static bool
+site_fits(const struct route *r, const struct header *site)
+{
+	return is(site, "same-origin") || (r->path[0] == '\0' && !is(site, "cross-site"));
+}
+
 /* A status, or 0: it may come from the page. After DNS rebinding a browser names another
  * host; it sends Origin with every POST, and no script can change it; and no form of
  * another page can send this type. */
@@ -274,9 +281,7 @@ judge(struct MHD_Connection *at, const char *url, const char *method, struct req
 	(void)snprintf(origin, sizeof(origin), "http://%s", form.authority);
 	if ((posts || h[ORIGIN].n > 0) && !is(&h[ORIGIN], origin))
 		return FORBIDDEN;
-	/* the console's page, on another port, has the link to the page itself */
-	if (h[SITE].n > 0 && (q->route->path[0] != '\0' ? !is(&h[SITE], "same-origin")
-							: is(&h[SITE], "cross-site")))
+	if (h[SITE].n > 0 && !site_fits(q->route, &h[SITE]))
 		return FORBIDDEN;
 	if (posts && !is(&h[CONTENT], "application/octet-stream"))
 		return TYPE;
@@ -453,6 +458,9 @@ serve(void)
 int
 verb_form(struct order *o)
 {
+	if (o->state == STATE_NONE)
+		return order_fail(o, STATUS_NOT_FOUND,
+		    "no vault found: create one with kennel secret init");
 	form.body.bytes = vault_scratch(o->pages, BODY_MAX);
 	if (form.body.bytes == NULL)
 		return order_fail(o, LOG_EXIT_FAILED, "no locked memory left");

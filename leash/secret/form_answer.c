@@ -113,6 +113,10 @@ save_value(struct order *o, struct typed *body, FILE *f)
 	if (status != 0)
 		return status;
 	there = is_in_vault(o);
+	if (o->rotate && !there)
+		return refuse(o, f, CONFLICT, false,
+		    "this path has no value to replace: use kennel secret set, or kennel "
+		    "secret form value without --rotate");
 	if (there && field[REPLACE].len == 0)
 		return refuse(o, f, CONFLICT, true,
 		    "this path has a value that is in use: confirm that it is replaced");

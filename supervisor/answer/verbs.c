@@ -325,6 +325,8 @@ reopen_main(int argc, char **argv)
 		log_error("unable to reach the session of process %ld: %s", pid[i],
 		    session_error(r));
 	}
+	if (reopened > 0)
+		printf("reopened in %zu session%s\n", reopened, reopened == 1 ? "" : "s");
 	if (reopened == 0 && silent == 0)
 		log_error(
 		    "no session refuses this unasked: expected the path of a secret "

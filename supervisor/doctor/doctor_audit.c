@@ -85,8 +85,9 @@ void
 doctor_vault(struct finding *f)
 {
 	static const char *const said[] = {[VAULT_NONE] = "not created",
-	    [VAULT_LOCKED] = "it is locked: servers with secrets in it do not start, and "
-			     "what needs a security key is refused",
+	    [VAULT_LOCKED] =
+		("it is locked: servers with secrets in it do not start, and "
+		 "what needs a security key is refused"),
 	    [VAULT_OPEN] = "it is unlocked"};
 	enum vault_state state = vault_state_now();
 	int keys = state == VAULT_OPEN ? vault_keys_now() : -1;

@@ -17,9 +17,9 @@ enum registry_outcome {
 };
 
 struct registry_act {
-	const char *action; /* add remove enable disable import trust */
-	const char *name;   /* of the server or file; NULL: missing or invalid */
-	enum row_source by; /* FROM_PERSON or FROM_AGENT */
+	const char *action;    /* add remove enable disable import trust */
+	const char *name;      /* of the server or file; NULL: missing or invalid */
+	enum row_source by;    /* FROM_PERSON or FROM_AGENT */
 	const uint8_t *sha256; /* of the row (dump_digest); NULL: none */
 };
 /* reason: one line without values, for the last two; NULL: none. */

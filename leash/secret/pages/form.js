@@ -43,7 +43,7 @@ function show(now) {
 	field("part-label").hidden = state.what !== "key";
 	field("part-passphrase").hidden = state.what !== "key" && state.vault !== "locked";
 	field("part-replace").hidden = !state.replaces;
-	field("form").hidden = over || state.vault === "none";
+	field("form").hidden = over;
 	field("save").disabled = false;
 }
 
@@ -135,7 +135,6 @@ fetch("state", {cache: "no-store", credentials: "omit"}).then((reply) => reply.j
 	field("about").textContent = now.what === "key"
 		? "The key confirms approvals that a policy wants with key. Its public half is kept in the vault."
 		: "The value is typed here, kept in the vault, and shown to no one." + (now.format ? " Its format: " + now.format + "." : "");
-	say(now.vault === "none" ? "There is no vault yet. Run kennel secret init in a terminal, then open this page again."
-		: now.replaces ? "This path has a value. Saving replaces it; running servers keep the old one." : "");
+	say(now.replaces ? "This path has a value. Saving replaces it; running servers keep the old one." : "");
 	show(now);
 }).catch((error) => say(error.message));
