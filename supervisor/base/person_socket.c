@@ -131,6 +131,7 @@ admit(struct person_client *c, int fd)
 	c->uid = who.uid;
 	c->pid = (uint32_t)who.pid;
 	c->spoke = false;
+	c->channel = 0; /* not that of an earlier client */
 	c->since_ns = loop_now();
 	c->slot = loop_add(c->socket->o.loop, fd, POLLIN, on_client, c);
 	if (c->slot < 0)
