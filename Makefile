@@ -1181,6 +1181,10 @@ UNIT_backoff	= $(BASE_SMALL) supervisor/base/backoff.o
 UNIT_console = \
 	$(PATHS) $(BASE) \
 	shim/host/install_path.o \
+	supervisor/answer/approval_id.o \
+	supervisor/answer/session.o \
+	supervisor/approve/queue.o \
+	supervisor/approve/refusals.o \
 	supervisor/base/paths.o \
 	supervisor/base/person_socket.o \
 	supervisor/console/logins.o \

@@ -57,6 +57,8 @@ typedef void approval_fn(const struct approval *);
 int session_list(long pid, approval_fn *fn);
 /* Sends the list's request; watching: changes follow. 0 or -errno. */
 int session_subscribe(int fd, bool watching);
+/* Sends the channel of what is sent next. 0 or -errno. */
+int session_channel(int fd, enum approve_channel);
 /* Reads a QUESTION after its type: 0 or -EBADMSG. */
 int approval_read(struct wire_in *, long pid, struct approval *ret);
 /* True: r means that the session has ended. */

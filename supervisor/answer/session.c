@@ -23,9 +23,8 @@ session_subscribe(int fd, bool watching)
 	return wire_send(fd, &out, NULL, 0);
 }
 
-/* For the log, about what is sent next. */
-static int
-send_channel(int fd, enum approve_channel channel)
+int
+session_channel(int fd, enum approve_channel channel)
 {
 	uint8_t memory[8];
 	struct wire_out out;
@@ -191,7 +190,7 @@ session_answer_at(int fd, const struct approval_id *id,
 
 	if (found->kind >= QUESTION_PROVISION && d->answer == ANSWER_DENY)
 		what.answer = ANSWER_CANCELLED;
-	r = send_channel(fd, d->channel);
+	r = session_channel(fd, d->channel);
 	if (r == 0)
 		r = send_answer(fd, id->number, &what,
 		    (struct span){found->digest, sizeof(found->digest)});
@@ -223,7 +222,7 @@ session_reopen(long pid, const char *path)
 	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, APPROVE_REOPEN);
 	wire_put_str(&out, path);
-	r = send_channel(fd, VIA_TERMINAL);
+	r = session_channel(fd, VIA_TERMINAL);
 	if (r == 0)
 		r = wire_send(fd, &out, NULL, 0);
 	if (r == 0)

@@ -22,6 +22,7 @@ approve_channel_name(enum approve_channel channel)
 	    [VIA_TERMINAL] = "terminal",
 	    [VIA_CONSOLE] = "console",
 	    [VIA_PINENTRY] = "pinentry",
+	    [VIA_CONSOLE_FINAL] = "console",
 	};
 
 	return (size_t)channel < ARRAY_LEN(name) ? name[channel] : NULL;

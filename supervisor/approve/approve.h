@@ -100,7 +100,9 @@ enum approve_channel {
 	VIA_UNKNOWN = 0,
 	VIA_TERMINAL, /* kennel approve, kennel secret */
 	VIA_CONSOLE,  /* a page: of kennel console, of kennel secret form */
-	VIA_PINENTRY
+	VIA_PINENTRY,
+	VIA_CONSOLE_FINAL, /* the console; this client can no longer change it, and may only
+			    * list, allow, deny and cancel */
 };
 /* NULL: unknown. */
 const char *approve_channel_name(enum approve_channel);
@@ -207,7 +209,8 @@ enum approve_message {
 	/* str path: the keeper has a new version of this value, or the registry has the
 	 * approval of this file; answered by TAKEN */
 	APPROVE_SAVED = 10,
-	/* u32 enum approve_channel: of what this client sends next; no answer */
+	/* u32 enum approve_channel: of what this client sends next; no answer. Ignored after
+	 * VIA_CONSOLE_FINAL */
 	APPROVE_CHANNEL = 12,
 	/* to a client: u32 number, u32 kind, u32 cut, u32 factor, u64 ms since the request, u64
 	 * ms left, u32 refusals of its server and subject in 10 min, str server, subject, detail, rule, because, request, 32 bytes digest */

@@ -107,11 +107,31 @@ answerer_of(const struct person_client *c)
 	return (struct answerer){c->uid, c->pid, c->channel};
 }
 
+/* A connection that another process has made for this client, which may be taken over. */
+static bool
+is_final(const struct person_client *c)
+{
+	return c->channel == VIA_CONSOLE_FINAL;
+}
+
 static int
 on_channel(struct approve_socket *d, struct person_client *c, struct wire_in *in)
 {
-	c->channel = wire_get_u32(in); /* one that is not known is not named in the log */
-	return wire_end(in) < 0 ? -EBADMSG : 0;
+	uint32_t channel = wire_get_u32(in);
+
+	if (wire_end(in) < 0)
+		return -EBADMSG;
+	if (!is_final(c))
+		c->channel = channel; /* one that is not known is not named in the log */
+	return 0;
+}
+
+/* Those that a page gives itself: a command reports what is saved or accepted. */
+static bool
+is_of_page(uint32_t answer)
+{
+	return answer == ANSWER_ONCE || answer == ANSWER_SESSION ||
+	       answer == ANSWER_DENY || answer == ANSWER_CANCELLED;
 }
 
 static int
@@ -124,7 +144,8 @@ on_answer(struct approve_socket *d, struct person_client *c, struct wire_in *in)
 	int r;
 
 	if (wire_end(in) < 0 || digest.len != QUESTION_DIGEST_LEN ||
-	    answer < ANSWER_ONCE || answer > ANSWER_CHANGED || unseen > 1)
+	    answer < ANSWER_ONCE || answer > ANSWER_CHANGED || unseen > 1 ||
+	    (is_final(c) && !is_of_page(answer)))
 		return -EBADMSG;
 	reply.answer = (enum question_answer)answer;
 	reply.unseen = unseen == 1;
@@ -201,7 +222,8 @@ on_packet(void *arg, struct person_client *c, struct wire_in *in)
 	};
 	uint32_t type = wire_get_u32(in);
 
-	if (type >= ARRAY_LEN(on) || on[type] == NULL)
+	if (type >= ARRAY_LEN(on) || on[type] == NULL ||
+	    (is_final(c) && (type == APPROVE_REOPEN || type == APPROVE_SAVED)))
 		return -EBADMSG;
 	return on[type](arg, c, in);
 }

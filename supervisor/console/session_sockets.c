@@ -107,6 +107,21 @@ put_list(struct wire_out *out)
 		wire_put_u32(out, (uint32_t)pid[i]);
 }
 
+/* A connection on which the server can give the page's answers, and no others. A
+ * descriptor or -errno. */
+static int
+connect_final(long pid)
+{
+	int fd = person_connect(APPROVE_SOCKET, pid), r;
+
+	if (fd < 0)
+		return fd;
+	r = session_channel(fd, VIA_CONSOLE_FINAL);
+	if (r < 0)
+		fd_close(&fd);
+	return r < 0 ? r : fd;
+}
+
 static int
 answer(int server, struct wire_in *in)
 {
@@ -125,7 +140,7 @@ answer(int server, struct wire_in *in)
 	if (type == SESSIONS_LIST) {
 		put_list(&out);
 	} else {
-		fd = person_connect(APPROVE_SOCKET, (long)pid);
+		fd = connect_final((long)pid);
 		wire_put_u32(&out, fd < 0 ? (uint32_t)-fd : 0);
 	}
 	r = wire_send(server, &out, &fd, fd >= 0);

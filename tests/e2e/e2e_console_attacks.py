@@ -13,6 +13,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 from kit import *  # noqa: E402,F403
 from console_kit import *  # noqa: E402,F403
+from secrets_kit import PATH, Session, server  # noqa: E402
 
 RUN_DIR = HOME + "/run"
 CONNECTIONS = 64
@@ -140,6 +141,102 @@ def taken_over():
     equal(c.request("GET", "/")[0], 200)
     keeper.close()
     os.unlink(path)
+
+
+# ---- its connections to sessions ------------------------------------------------------------------
+
+LIST, ANSWER, REOPEN, SAVED, CHANNEL = 1, 2, 8, 10, 12
+TERMINAL, FINAL = 1, 4
+CLOSED = "closed"
+
+
+class Answerer:
+    """A client of a session's socket; final: as the launcher hands it to the server."""
+
+    def __init__(self, env, q, final=True):
+        self.pid, self.number = map(int, re.match(r"(\d+)-(\d+):", q["id"]).groups())
+        self.digest = bytes.fromhex(q["sha256"])
+        self.s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.s.settimeout(LONG)
+        self.s.connect("%s/run/ask-%d" % (env["KENNEL_HOME"], self.pid))
+        if final:
+            self.s.send(struct.pack("<II", CHANNEL, FINAL))
+        self.s.send(struct.pack("<II", CHANNEL, TERMINAL))
+
+    def send(self, packet):
+        """What the session made of it: an errno, or CLOSED."""
+        self.s.send(packet)
+        try:
+            got = self.s.recv(16384)
+        except ConnectionResetError:
+            got = b""
+        self.s.close()
+        if got == b"":
+            return CLOSED
+        kind, error = struct.unpack("<II", got)
+        equal(kind, 6)
+        return error
+
+    def answer(self, what):
+        return self.send(struct.pack("<IIIII", ANSWER, self.number, what, 0, 32) + self.digest + b"\0")
+
+    def named(self, kind, name):
+        return self.send(struct.pack("<II", kind, len(name)) + name.encode() + b"\0")
+
+
+def answered(env, *want):
+    """These are the answers of clients in the audit log: their outcomes and channels."""
+    got = []
+
+    def look():
+        got[:] = [(e["fields"]["outcome"], e["fields"].get("channel")) for e in audit(env=env)
+                  if e["kind"] == "approve" and "approver" in e["fields"]]
+        return len(got) >= len(want)
+
+    wait_for(look, LONG)
+    equal(got, list(want))
+
+
+@test("on a connection of the console nothing is reported as saved, accepted, refused or changed, and nothing is reopened; it stays the "
+      "console's", 120)
+def final_connection():
+    s = Session("secret %s {\n    description \"of the team\"\n}\n" % PATH, servers=[server("one", grants="    tool ask echo\n")])
+
+    def provision():
+        rid = s.h.structured("secrets_request_provision", path=PATH)["request_id"]
+        return rid, s.question()
+
+    rid, q = provision()
+    for what in (6, 8, 9):
+        equal(Answerer(s.env, q).answer(what), CLOSED, what)
+    equal(Answerer(s.env, q).named(SAVED, PATH), CLOSED)
+    equal([x["id"] for x in s.questions()], [q["id"]])
+    equal(s.status(rid), "pending")
+    answered(s.env)
+    equal(Answerer(s.env, q).answer(7), 0)  # the page can close it
+    s.settled(rid, "cancelled")
+    # REOPEN: of what a person has refused
+    call = s.h.post_call("one.echo", {"text": "x"})
+    q = s.question()
+    equal(Answerer(s.env, q).answer(3), 0)
+    check(s.h.wait(call, LONG)["result"]["isError"])
+    equal(Answerer(s.env, q).named(REOPEN, "echo"), CLOSED)
+    check(s.h.wait(s.h.post_call("one.echo", {"text": "x"}), LONG)["result"]["isError"], "refused unasked")
+    equal(s.questions(), [])
+    page = [("cancelled", "console"), ("deny", "console")]
+    answered(s.env, *page)
+    # the controls: without the packet that restricts it, the session takes each of them
+    equal(Answerer(s.env, q, False).named(REOPEN, "echo"), 0)
+    call = s.h.post_call("one.echo", {"text": "x"})
+    equal(Answerer(s.env, s.question()).answer(1), 0)  # a yes of the page is still one
+    check(not s.h.wait(call, LONG)["result"].get("isError"))
+    for what, named in ((6, "ok"), (8, "failed"), (SAVED, "ok")):
+        rid, q = provision()
+        c = Answerer(s.env, q, False)
+        equal(c.named(SAVED, PATH) if what == SAVED else c.answer(what), 0)
+        s.settled(rid, named)
+    answered(s.env, *page, ("reopened", "terminal"), ("once", "console"), *((how, "terminal") for how in ("ok", "failed", "ok")))
+    s.done()
 
 
 # ---- requests that can be read in two ways ---------------------------------------------------

@@ -27,6 +27,7 @@
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
 #include "shim/base/wire.h"
+#include "supervisor/approve/approve.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/console/logins.h"
 #include "supervisor/console/request_check.h"
@@ -342,7 +343,8 @@ was_killed(int status)
 static void
 a_confined_server_reaches_sessions_and_no_other_socket(void **state)
 {
-	uint32_t got = 0;
+	static const uint32_t channel[] = {APPROVE_CHANNEL, VIA_CONSOLE_FINAL};
+	uint32_t got = 0, first[3] = {0};
 	int fd;
 
 	assert_int_equal(status_of(connect_to_keeper), 0); /* the control */
@@ -352,6 +354,9 @@ a_confined_server_reaches_sessions_and_no_other_socket(void **state)
 	assert_int_equal(status_of(confined_asks), 0);
 	fd = accept(at.session, NULL, NULL);
 	assert_true(fd >= 0);
+	/* the launcher has restricted the connection before the server got it */
+	assert_int_equal(read(fd, first, sizeof(first)), sizeof(channel));
+	assert_memory_equal(first, channel, sizeof(channel));
 	assert_int_equal(read(fd, &got, sizeof(got)), sizeof(got));
 	assert_int_equal(got, SESSION);
 	(void)close(fd);
