@@ -148,6 +148,19 @@ command_runs_ready(struct command_runs *c)
 	return wire_send(c->launcher, &out, NULL, 0);
 }
 
+void
+command_report(struct command_runs *c, enum command_report what, uint32_t number)
+{
+	uint8_t memory[COMMAND_PACKET_MAX];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, COMMAND_REPORT);
+	wire_put_u32(&out, what);
+	wire_put_u32(&out, number);
+	(void)wire_send(c->launcher, &out, NULL, 0); /* its end stops the loop */
+}
+
 /* A pipe with the input and its end: *ret_fd, to be closed. 0 or -errno. */
 static int
 input_pipe(const struct command_call *call, int *ret_fd)

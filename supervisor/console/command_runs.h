@@ -50,6 +50,8 @@ struct command_runs {
 int command_runs_open(struct command_runs *, struct loop *, int launcher);
 /* Reports that the server listens. 0 or -errno. */
 int command_runs_ready(struct command_runs *);
+/* The launcher prints it, each at most once a second. */
+void command_report(struct command_runs *, enum command_report, uint32_t number);
 /* Runs it. 0; -EINVAL: a word does not fit, or the input is larger than COMMAND_INPUT_MAX;
  * -EBUSY: COMMANDS_MAX run; -errno. */
 int command_run(struct command_runs *, const struct command_call *);

@@ -25,6 +25,17 @@ enum command_message {
 	COMMAND_ENDED = 5,   /* u32 id, u32 exit status; after STARTED, or without it if
 			      * it could not be started */
 	COMMAND_READY = 4,   /* once, first: the server listens */
+	COMMAND_REPORT = 6,  /* u32 enum command_report, u32 number: for the terminal */
+};
+
+/* What the server reports there: the launcher has the texts. */
+enum command_report {
+	REPORT_LINK_GIVEN, /* a pid */
+	REPORT_LINK_REUSED,
+	REPORT_UNRECORDED,
+	REPORT_UNCONFINED, /* an errno, as those that follow */
+	REPORT_LOOP,
+	REPORT_N
 };
 
 enum command {

@@ -28,8 +28,9 @@
 
 #define WORDS_MAX 8
 #define COMMAND_S 30
-#define FORM_S    330 /* longer than a form is open */
-#define VERIFY_S  300 /* a whole log is read twice */
+#define FORM_S    330  /* longer than a form is open */
+#define VERIFY_S  300  /* a whole log is read twice */
+#define REPORT_MS 1000 /* between two of a kind */
 
 /* What the server asks for; its texts are part of the packet. */
 struct call {
@@ -49,8 +50,9 @@ struct launcher {
 		pid_t pid; /* 0: free */
 		uint32_t id;
 	} child[COMMANDS_MAX];
-	bool is_ready; /* said once */
-	bool ended;    /* by a signal */
+	bool is_ready;                  /* said once */
+	uint64_t reported_at[REPORT_N]; /* loop_now() */
+	bool ended;                     /* by a signal */
 };
 
 /* The options of COMMAND_LOG, in the order of views.c. */
@@ -255,6 +257,32 @@ read_call(struct wire_in *in, int input, struct call *ret)
 	return 0;
 }
 
+/* A server that is taken over chooses a row and a number, and no text. */
+static int
+print_report(struct launcher *l, struct wire_in *in)
+{
+	uint32_t what = wire_get_u32(in), number = wire_get_u32(in);
+	uint64_t now = loop_now();
+
+	if (wire_end(in) < 0 || what >= REPORT_N)
+		return -EBADMSG;
+	if (now - l->reported_at[what] < REPORT_MS * LOOP_MS)
+		return 0;
+	l->reported_at[what] = now;
+	if (what == REPORT_LINK_GIVEN)
+		log_info("process %u asked for a link", number);
+	else if (what == REPORT_LINK_REUSED)
+		log_warn("a link was opened a second time; its login has ended");
+	else if (what == REPORT_UNRECORDED)
+		log_warn("unable to record in the audit log what the console refused");
+	else
+		log_error("unable to %s: %s",
+		    what == REPORT_UNCONFINED ? "confine kennel-console"
+					      : "wait for events",
+		    strerror((int)number));
+	return 0;
+}
+
 static int
 take(struct launcher *l, struct wire_in *in, int input)
 {
@@ -267,6 +295,8 @@ take(struct launcher *l, struct wire_in *in, int input)
 		return loop_timer_at(
 		    &l->loop, loop_now() + BROWSER_PAGE_MS * LOOP_MS, on_late, l);
 	}
+	if (type == COMMAND_REPORT)
+		return print_report(l, in);
 	if (type != COMMAND_RUN || read_call(in, input, &call) < 0)
 		return -EBADMSG;
 	if (start(l, &call) < 0)

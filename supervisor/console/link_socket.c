@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "shim/base/fd.h"
-#include "shim/base/log.h"
 #include "shim/base/wire.h"
 #include "supervisor/base/person_socket.h"
 #include "supervisor/console/private.h"
@@ -51,7 +50,7 @@ on_packet(void *arg, struct person_client *client, struct wire_in *in)
 	r = login_link_new(&c->logins, loop_now(), link);
 	if (r < 0)
 		return r;
-	log_info("process %u asked for a link", client->pid);
+	command_report(&c->commands, REPORT_LINK_GIVEN, client->pid);
 	wire_out_init(&out, memory, sizeof(memory));
 	put_head(&out, CONSOLE_LINKED);
 	wire_put_u32(&out, c->port);

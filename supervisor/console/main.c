@@ -39,7 +39,7 @@
 
 /* ---- the server -------------------------------------------------------------------- */
 
-static void
+static int
 confine(void)
 {
 	int r = confine_no_dumps();
@@ -48,11 +48,11 @@ confine(void)
 		r = confine_paths(NULL, 0);
 	if (r == 0)
 		r = confine_syscalls(console_syscalls, ARRAY_LEN(console_syscalls));
-	if (r < 0)
-		die("unable to confine kennel-console: %s", strerror(-r));
+	return r;
 }
 
-/* Leaves standard error alone. */
+/* Before the server is confined: one that is taken over shows no prompt and reads no
+ * answer. Its reports go to the launcher (command_report). */
 static void
 leave_terminal(void)
 {
@@ -60,6 +60,10 @@ leave_terminal(void)
 
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
 		die("unable to open /dev/null: %s", strerror(errno));
+#ifndef CONFINE_DEBUG /* which names a filtered call there */
+	if (dup2(null, STDERR_FILENO) < 0)
+		die("unable to replace standard error: %s", strerror(errno));
+#endif
 	fd_close(&null);
 }
 
@@ -70,7 +74,6 @@ serve(struct console *c, const int fd[HTTP_SOCKETS_MAX], int launcher, int sessi
 	    .loop = &c->loop, .cookie = c->cookie, .fn = console_answer, .arg = c};
 	int r;
 
-	leave_terminal();
 	c->tick = c->minute = -1;
 	loop_init(&c->loop);
 	r = link_socket_open(c, paths_run_dir());
@@ -82,12 +85,17 @@ serve(struct console *c, const int fd[HTTP_SOCKETS_MAX], int launcher, int sessi
 	if (r < 0)
 		die("unable to serve HTTP: %s", strerror(-r));
 	approvals_open(sessions);
-	confine();
+	leave_terminal();
+	r = confine();
+	if (r < 0) {
+		command_report(&c->commands, REPORT_UNCONFINED, (uint32_t)-r);
+		return;
+	}
 	if (command_runs_ready(&c->commands) < 0)
 		return;         /* the launcher has ended */
 	r = loop_run(&c->loop); /* syscalls: poll */
 	if (r < 0)
-		die("unable to wait for events: %s", strerror(-r));
+		command_report(&c->commands, REPORT_LOOP, (uint32_t)-r);
 }
 
 /* ---- the launcher ------------------------------------------------------------------ */

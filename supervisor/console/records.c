@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "shim/base/log.h"
 #include "supervisor/console/private.h"
 
 #define REFUSED_NS (60 * NS_PER_S) /* between two records of refused requests */
@@ -38,22 +37,24 @@ record_login(struct console *c, command_fn *fn, void *arg)
 static void
 on_recorded(void *arg, int status, struct buf *output)
 {
+	struct console *c = arg;
+
 	if (status != 0)
-		log_warn("unable to record in the audit log what the console refused");
+		command_report(&c->commands, REPORT_UNRECORDED, 0);
 }
 
 void
 record_link_reused(struct console *c)
 {
-	if (record(c, "link-reused", 1, on_recorded, NULL) < 0)
-		on_recorded(NULL, -1, NULL);
+	if (record(c, "link-reused", 1, on_recorded, c) < 0)
+		on_recorded(c, -1, NULL);
 }
 
 static void
 send_refused(struct console *c)
 {
 	/* too many commands run: a minute later */
-	if (record(c, "refused", c->refused, on_recorded, NULL) == 0)
+	if (record(c, "refused", c->refused, on_recorded, c) == 0)
 		c->refused = 0;
 	c->minute = loop_timer_at(&c->loop, loop_now() + REFUSED_NS, on_minute, c);
 }

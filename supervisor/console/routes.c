@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "shim/base/array.h"
-#include "shim/base/log.h"
 #include "supervisor/console/approvals.h"
 #include "supervisor/console/private.h"
 #include "supervisor/console/request_check.h"
@@ -65,7 +64,7 @@ static void
 enter_refused(struct console *c, struct http_reply *reply, int r)
 {
 	if (r == -EALREADY) {
-		log_warn("a link was opened a second time; its login has ended");
+		command_report(&c->commands, REPORT_LINK_REUSED, 0);
 		record_link_reused(c);
 	} else {
 		record_refused(c);

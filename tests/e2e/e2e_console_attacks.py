@@ -5,6 +5,7 @@ import json
 import os
 import platform
 import re
+import select
 import signal
 import socket
 import struct
@@ -47,7 +48,7 @@ def heads(c):
 SEIZE, INTERRUPT, GETREGS, SETREGS, STEP, POKE, DETACH = 0x4206, 0x4207, 12, 13, 9, 5, 17
 WALL = 0x40000000
 RAX, RDX, RSI, RDI, ORIG, RIP, RSP = 10, 12, 13, 14, 15, 16, 19
-CALLS = {"getpid": 39, "socket": 41, "connect": 42, "bind": 49, "execve": 59, "openat": 257, "getdents64": 217}
+CALLS = {"getpid": 39, "socket": 41, "connect": 42, "bind": 49, "execve": 59, "openat": 257, "getdents64": 217, "write": 1}
 REGISTERS = struct.Struct("27Q")
 libc = ctypes.CDLL(None, use_errno=True)
 libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
@@ -141,6 +142,72 @@ def taken_over():
     equal(c.request("GET", "/")[0], 200)
     keeper.close()
     os.unlink(path)
+
+
+def descriptors(pid):
+    return {int(n): os.readlink("/proc/%d/fd/%s" % (pid, n)) for n in os.listdir("/proc/%d/fd" % pid)}
+
+
+def terminals(pid):
+    return [n for n, to in descriptors(pid).items() if re.match("/dev/(pts/|tty|console)", to)]
+
+
+def launcher_socket(pid):
+    """A copy of the server's socket for commands."""
+    pidfd = os.pidfd_open(pid)
+    try:
+        for n, to in sorted(descriptors(pid).items()):
+            if not to.startswith("socket:"):
+                continue
+            fd = libc.syscall(438, pidfd, n, 0)  # pidfd_getfd
+            check(fd >= 0, os.strerror(ctypes.get_errno()))
+            s = socket.socket(fileno=fd)
+            if s.type == socket.SOCK_SEQPACKET and not s.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                return s
+            s.close()
+    finally:
+        os.close(pidfd)
+    raise AssertionError(descriptors(pid))
+
+
+@test("a server that is taken over has no descriptor of the terminal: what it writes is not shown, its reports have fixed texts")
+def no_terminal():
+    reused = "a link was opened a second time; its login has ended"
+    c = Console().login()
+    refused(c.json("POST", "login", {"link": c.link}), 403)
+    c.until(reused)
+    if AS != "root":
+        try:
+            os.listdir("/proc/%d/fd" % server_of())
+            raise AssertionError("its descriptors are shown to its user")
+        except PermissionError:
+            pass
+        check(terminals(c.p.pid), "the control")
+        equal(c.interrupt(), 0)
+        return
+    equal(terminals(server_of()), [])
+    equal(sorted(terminals(c.p.pid)), [0, 1, 2], "the control")
+    if platform.machine() == "x86_64":
+        text = b"kennel: passphrase: "
+        for pid, shown in ((server_of(), 0), (c.p.pid, 1)):  # the second is the control
+            t = Taken(pid)
+            equal(t.call("write", 2, t.memory(text), len(text)), len(text))
+            t.leave()
+            c.read(1)
+            equal(c.text.count(text.decode()), shown)
+    c.interrupt()
+    c = Console()
+    s = launcher_socket(server_of())
+    for _ in range(1000):
+        select.select([], [s], [], LONG)
+        s.send(struct.pack("<III", 6, 1, 0))
+    c.until(reused)
+    select.select([], [s], [], LONG)
+    s.send(struct.pack("<III", 6, 5, 0))
+    c.until("sent an invalid message")
+    equal(c.end(), 125)
+    check(c.text.count(reused) < 30, c.text.count(reused), "one a second")
+    s.close()
 
 
 # ---- its connections to sessions ------------------------------------------------------------------
