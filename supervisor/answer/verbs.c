@@ -108,15 +108,38 @@ approve_report(const char *text, int r)
 	return EXIT_FAILED;
 }
 
+/* The digest of the file that is asked about: the first member of the detail, which is
+ * there also if that is cut. "HEX": it is not there. */
+static void
+file_sha256(const struct approval_found *found, char ret[FILE_DIGEST_LEN + 1])
+{
+	static const char before[] = "{\"sha256\":\"";
+	const char *hex = found->detail + sizeof(before) - 1;
+
+	if (strncmp(found->detail, before, sizeof(before) - 1) == 0 &&
+	    strspn(hex, "0123456789abcdef") == FILE_DIGEST_LEN)
+		(void)snprintf(ret, FILE_DIGEST_LEN + 1, "%s", hex); /* cut at its end */
+	else
+		(void)snprintf(ret, FILE_DIGEST_LEN + 1, "HEX"); /* fits */
+}
+
 /* A file of a project: what is approved is compared with what was shown. */
 static int
-accept_file(const struct approval_found *found, bool *ret_changed)
+accept_file(const struct approval_found *found, char ret_sha256[FILE_DIGEST_LEN + 1],
+    bool *ret_changed)
 {
+	const struct file_review review = {
+	    .path = found->subject, .shown = found->detail};
+	char path[QUESTION_TEXT_MAX], sha256[FILE_DIGEST_LEN + 1];
+
 	if (found->cut == 0)
-		return server_trust_file(found->subject, found->detail, ret_changed);
+		return server_trust_file(&review, ret_sha256, ret_changed);
+	file_sha256(found, sha256);
 	log_error(
 	    "a part of the file is not shown: review it, then run `kennel server trust "
-	    "FILE`");
+	    "%s --sha256 %s`",
+	    log_quote(path, sizeof(path), found->subject, strlen(found->subject)),
+	    sha256);
 	return EXIT_FAILED;
 }
 
@@ -139,9 +162,10 @@ accept(const char *text, const struct approval_id *id, const struct decision *d,
 {
 	struct decision done = {.answer = ANSWER_OK, .channel = d->channel};
 	bool changed = false, file = found->kind == QUESTION_FILE;
+	char sha256[FILE_DIGEST_LEN + 1];
 	int status, r;
 
-	status = file ? accept_file(found, &changed)
+	status = file ? accept_file(found, sha256, &changed)
 		      : accept_manifest(found, d->name, &changed);
 	if (status != 0 && !changed)
 		return status;
@@ -149,7 +173,7 @@ accept(const char *text, const struct approval_id *id, const struct decision *d,
 		done.answer = ANSWER_CHANGED;
 	r = session_answer(id, found, &done);
 	if (file && !changed) /* others may ask about the same file */
-		approve_saved(found->subject, d->channel);
+		approve_saved(sha256, d->channel);
 	if (changed)
 		log_error(
 		    "%s has changed since %s was shown: `kennel approve list` shows "

@@ -84,6 +84,8 @@ struct question_text {
 	char because[512];
 	char request[QUESTION_REQUEST_MAX];  /* the id that the agent polls; "": none */
 	uint8_t digest[QUESTION_DIGEST_LEN]; /* of everything that would be done */
+	char
+	    file_sha256[2 * QUESTION_DIGEST_LEN + 1]; /* QUESTION_FILE: of its contents */
 	bool cut;       /* subject and detail are incomplete: needs `unseen` */
 	bool once_only; /* for each use: "session" counts as "once" */
 	enum question_factor factor; /* not none: as once_only, and never remembered */
@@ -206,8 +208,8 @@ enum approve_message {
 	/* str path of a secret, or name of a tool, resource, prompt, program or host: asks
 	 * about it again after a refusal; answered by TAKEN */
 	APPROVE_REOPEN = 8,
-	/* str path: the keeper has a new version of this value, or the registry has the
-	 * approval of this file; answered by TAKEN */
+	/* str path: the keeper has a new version of this value; or the SHA-256, in hex, of a
+	 * file that the registry has the approval of; answered by TAKEN */
 	APPROVE_SAVED = 10,
 	/* u32 enum approve_channel: of what this client sends next; no answer. Ignored after
 	 * VIA_CONSOLE_FINAL */
@@ -246,9 +248,9 @@ void approve_on_reopen(struct approve_socket *, const struct approve_reopen *);
 bool question_is_refused(const struct queue *, const char *subject);
 /* It is asked about again. */
 void question_reopen(struct queue *, const char *subject);
-/* Answers with OK every question for a value of this path of a secret, or for this file.
- * False: there was none. */
-bool question_saved(struct queue *, const char *path, const struct answerer *);
+/* Answers with OK every question for a value of this path of a secret, or for a file with
+ * this SHA-256, in hex. False: there was none. */
+bool question_saved(struct queue *, const char *what, const struct answerer *);
 void approve_free(struct approve_socket *);
 
 #endif

@@ -292,18 +292,25 @@ question_answer(struct queue *q, uint32_t number,
 	return 0;
 }
 
+/* Has it what it asks for, when this was saved? */
+static bool
+is_served(const struct question_text *text, const char *what)
+{
+	if (text->kind == QUESTION_FILE)
+		return strcmp(text->file_sha256, what) == 0;
+	return (text->kind == QUESTION_PROVISION || text->kind == QUESTION_ROTATION) &&
+	       strcmp(text->subject, what) == 0;
+}
+
 bool
-question_saved(struct queue *q, const char *path, const struct answerer *by)
+question_saved(struct queue *q, const char *what, const struct answerer *by)
 {
 	bool found = false;
 
 	for (size_t i = 0; i < QUESTIONS_MAX; i++) {
 		struct question *at = &q->question[i];
 
-		if (at->number == 0 || strcmp(at->text.subject, path) != 0 ||
-		    (at->text.kind != QUESTION_PROVISION &&
-			at->text.kind != QUESTION_ROTATION &&
-			at->text.kind != QUESTION_FILE))
+		if (at->number == 0 || !is_served(&at->text, what))
 			continue;
 		end(q, at, ANSWER_OK, by);
 		found = true;

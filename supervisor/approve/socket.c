@@ -198,12 +198,12 @@ static int
 on_saved(struct approve_socket *d, struct person_client *c, struct wire_in *in)
 {
 	const struct answerer by = answerer_of(c);
-	const char *path = wire_get_str(in, QUESTION_TEXT_MAX - 1);
+	const char *what = wire_get_str(in, QUESTION_TEXT_MAX - 1);
 	uint32_t error;
 
 	if (wire_end(in) < 0)
 		return -EBADMSG;
-	error = question_saved(d->queue, path, &by) ? 0 : ENOENT;
+	error = question_saved(d->queue, what, &by) ? 0 : ENOENT;
 	if (c->fd >= 0)
 		tell_numbers(c, APPROVE_TAKEN, &error, 1);
 	return 0;

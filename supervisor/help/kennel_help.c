@@ -300,11 +300,16 @@ static const struct help_verb server_verbs[] = {
 	.more = "Also the variables that a policy does not set, and tools with equal "
 		"names.\n"
 		"The exit status is 65 if there is a problem."},
-    {"trust", REGISTRY_VERBS, "FILE", "approve a project's mcp-servers.json", "",
+    {"trust", REGISTRY_VERBS, "FILE [--sha256 HEX]",
+	"approve a project's mcp-servers.json", "--sha256",
 	"kennel server trust ./mcp-servers.json", "file",
-	.more = "Its present contents are approved: after a change it is not read until "
-		"it is\n"
-		"approved again. It grants nothing."},
+	.more =
+	    "On a terminal it shows the servers of the file, and asks. With --sha256 "
+	    "nothing\n"
+	    "is asked: the contents that were reviewed are approved if the file still "
+	    "has\n"
+	    "them. After a change it is not read until it is approved again. It "
+	    "grants nothing."},
     {"log", "Servers", "[-n COUNT] NAME",
 	"print what a server wrote to its standard error", "-n",
 	"kennel server log -n 20 files", "server",

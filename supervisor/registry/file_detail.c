@@ -30,8 +30,8 @@ put_argv(struct buf *out, const struct server_row *row)
 	return r == 0 ? buf_puts(out, args + 1) : r; /* with its bracket */
 }
 
-static int
-put_server(struct buf *out, const struct server_row *row)
+int
+global_file_server(const struct server_row *row, struct buf *out)
 {
 	const struct {
 		const char *key, *json;
@@ -69,7 +69,7 @@ global_file_detail(const struct global_file *f, const char digest[FILE_DIGEST_LE
 		if (i > 0)
 			r = buf_putc(ret, ',');
 		if (r == 0)
-			r = put_server(ret, &f->rows.row[i]);
+			r = global_file_server(&f->rows.row[i], ret);
 	}
 	return r == 0 ? buf_puts(ret, "]}") : r;
 }

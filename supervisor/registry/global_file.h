@@ -75,6 +75,9 @@ void global_file_prepare(void);
 int global_file_detail(const struct global_file *, const char digest[FILE_DIGEST_LEN + 1],
     bool changed, struct buf *ret);
 
+/* One of its servers there. */
+int global_file_server(const struct server_row *, struct buf *ret);
+
 /* The text of such a file, shown in messages as path: 0; -EINVAL with why. */
 int global_file_parse(const char *path, const char *text, size_t len,
     struct global_file *ret, struct reason *why);

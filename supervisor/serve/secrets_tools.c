@@ -216,6 +216,12 @@ secrets_skipped(struct hub *h, struct wire_in *in, int fd)
 	return h->secrets->file == NULL || file_question_take(h->secrets->file, in, fd);
 }
 
+bool
+secrets_configured(struct hub *h, struct wire_in *in)
+{
+	return h->secrets->file == NULL || file_question_configured(h->secrets->file, in);
+}
+
 /* Callbacks of the question. */
 static void
 need_recorder(void *hub)
@@ -224,9 +230,9 @@ need_recorder(void *hub)
 }
 
 static void
-reread(void *hub)
+reread(void *hub, const char *sha256)
 {
-	launcher_ask(hub, LAUNCHER_REREAD, NULL);
+	launcher_ask(hub, LAUNCHER_REREAD, sha256);
 }
 
 /* ---- a server that lacks a value ------------------------------------------------------ */

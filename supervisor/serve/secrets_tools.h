@@ -27,6 +27,8 @@ bool secrets_texts(struct hub *, struct wire_in *, int fd);
 /* The launcher sent a project's mcp-servers.json that no person has approved. False: the
  * packet is invalid. */
 bool secrets_skipped(struct hub *, struct wire_in *, int fd);
+/* The answer to the request to read the registry again. The same. */
+bool secrets_configured(struct hub *, struct wire_in *);
 /* The manifests were read after the line that waits until then had come. */
 bool secrets_have_texts(const struct hub *, uint64_t until);
 /* The log has caught up. */

@@ -395,7 +395,7 @@ launcher_ready(struct loop *loop, int socket, short revents, void *arg)
 		records_open(h, fd);
 		secrets_recorded(h);
 		fd = -1;
-	} else if (type == LAUNCHER_CONFIGURED)
+	} else if (type == LAUNCHER_CONFIGURED && secrets_configured(h, &in))
 		on_configured(h);
 	else if ((type != LAUNCHER_TEXTS || !secrets_texts(h, &in, fd)) &&
 		 (type != LAUNCHER_SKIPPED || !secrets_skipped(h, &in, fd)))

@@ -101,12 +101,20 @@ int server_connect(
 
 /* ---- server_trust.c ------------------------------------------------------------- */
 
+/* What a person has reviewed of a project's mcp-servers.json: what a session has shown, or
+ * contents with this digest. With neither its servers are shown on the terminal, and the
+ * person is asked there. */
+struct file_review {
+	const char *path;   /* whole */
+	const char *shown;  /* global_file_detail; or NULL */
+	const char *sha256; /* in hex; or NULL */
+};
 /*
- * Approves the present contents of a project's mcp-servers.json. shown: what a person was
- * shown of it (global_file_detail); NULL: the person reviewed the file. 0 or an exit status.
- * *ret_changed: the file is not as it was shown, and nothing was approved.
+ * Approves the file's contents if they are those. 0, with their digest in ret_sha256, or an
+ * exit status after reporting why not. *ret_changed: they are not what a session has shown.
  */
-int server_trust_file(const char *path, const char *shown, bool *ret_changed);
+int server_trust_file(
+    const struct file_review *, char ret_sha256[FILE_DIGEST_LEN + 1], bool *ret_changed);
 
 /* ---- server_log.c ---------------------------------------------------------------- */
 

@@ -1,4 +1,5 @@
 """Which servers there are: kennel list, the verbs of kennel server, mcp-servers.json, and their records."""
+import hashlib
 import json
 import os
 import sqlite3
@@ -231,8 +232,22 @@ def files():
     with open(own, "w") as f:
         f.write('{"mcpServers": {"mine": {"command": "/bin/cat"}}}')
     equal(sorted(h.rows()), ["github", "remote"])
-    within("kennel server trust", h.err)
-    within("mine", h("server", "trust", "./mcp-servers.json"))
+
+    def sha256():
+        return hashlib.sha256(reads(own)).hexdigest()
+    within("kennel server trust %s --sha256 %s" % (own, sha256()), h.err)
+    h("server", "trust", "./mcp-servers.json", status=64)
+    within("--sha256", h.err)
+    reviewed = sha256()
+    with open(own, "a") as f:
+        f.write(" ")
+    h("server", "trust", "./mcp-servers.json", "--sha256", reviewed, status=65)
+    within(sha256(), h.err, "what it found")
+    equal(sorted(h.rows()), ["github", "remote"], "it is not what was reviewed")
+    for wrong in ([], [reviewed[1:]], [reviewed.upper()]):
+        h("server", "trust", "./mcp-servers.json", "--sha256", *wrong, status=64)
+    equal([(f["action"], f["name"], f["outcome"]) for f in h.records()], [("trust", [sha256()], "refused")])
+    within("mine", h("server", "trust", "--sha256", sha256(), "./mcp-servers.json"))
     equal(sorted(h.rows()), ["mine"])
     with open(own, "a") as f:
         f.write("\n")
@@ -295,7 +310,6 @@ def recorded():
 
 @test("the record of an addition and a removal has the digest of the row, as export prints it: two additions of one name differ", 90)
 def recorded_rows():
-    import hashlib
     h = Home("rows", p=policy_of("p", "/bin/cat"))
     wanted = []
 

@@ -1,7 +1,9 @@
 """kennel serve asks a person about a project's mcp-servers.json that no person has approved."""
+import errno
 import hashlib
 import json
 import os
+import socket
 import sqlite3
 import struct
 import sys
@@ -66,6 +68,27 @@ class Place:
     def records(self):
         return [e["fields"] for e in audit(env=self.env) if e["kind"] == "approve"]
 
+    def outcomes(self, n):
+        """Of all records, once there are so many."""
+        wait_for(lambda: len(self.records()) >= n, LONG)
+        return [(e["verdict"], e["outcome"], e.get("channel")) for e in self.records()]
+
+    def trust(self, sha256):
+        return run([KENNEL, "server", "trust", self.file, "--sha256", sha256], env=self.env)
+
+    def say(self, h, packet):
+        """Sends what a process of the same user may send to the session: the errno of TAKEN."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as c:
+            c.settimeout(LONG)
+            c.connect("%s/run/ask-%d" % (self.env["KENNEL_HOME"], h.p.pid))
+            c.send(packet)
+            taken, error = struct.unpack("<II", c.recv(100))
+        equal(taken, 6)
+        return error
+
+    def saved(self, h, what):
+        return self.say(h, struct.pack("<II", 10, len(what)) + what.encode() + b"\0")
+
 
 def known(h, name):
     """The state of a call of this server: `error` if there is no such server, `denied` if no policy grants it."""
@@ -105,11 +128,12 @@ def accepted():
     equal(h.said("one.echo", text="y"), "one: y")
     equal(p.questions(), [])
     h.close()
-    asked, yes = p.records()
+    asked, reported, yes = p.records()
     equal((asked["verdict"], asked["outcome"], asked["method"], asked["name"]), ("ask", "asked", "file", [p.file]))
     equal((yes["verdict"], yes["outcome"], yes["method"], yes["name"], yes["channel"]), ("allow", "ok", "file", [p.file], "terminal"))
     within("uid %d" % os.geteuid(), yes["approver"])
-    equal(asked["sha256"], yes["sha256"])
+    equal((reported["verdict"], reported["outcome"], reported["approver"]), ("ask", "reported", yes["approver"]))
+    equal((asked["sha256"], asked["sha256"]), (reported["sha256"], yes["sha256"]))
     trust = [e["fields"] for e in audit(env=p.env) if e["kind"] == "registry"]
     equal([(e["action"], e["name"], e["outcome"], e["source"]) for e in trust],
           [("trust", [p.sha256()], how, "person") for how in ("asked", "done")], "as kennel server trust records it")
@@ -142,13 +166,13 @@ def declined():
     equal(known(h, "third"), "error")
     h.close()
     equal([(e["outcome"], e.get("channel")) for e in p.records()],
-          [("asked", None), ("cancelled", "terminal"), ("asked", None), ("ok", "terminal"), ("asked", None), ("withdrawn", None)])
+          [("asked", None), ("cancelled", "terminal"), ("asked", None), ("reported", "terminal"), ("ok", "terminal"), ("asked", None),
+           ("withdrawn", None)])
 
 
 @test("what is approved is what was shown: a file that changed since is asked about again; a false `ok` approves nothing; a link, "
       "an invalid and a cut file are not approved", 120)
 def exact():
-    import socket
     p = Place("exact")
     h = p.hub()
     q = p.question()
@@ -160,14 +184,10 @@ def exact():
     q2 = p.question()
     equal([s["name"] for s in json.loads(q2["detail"])["servers"]], ["evil"])
     # a process of the same user reports what it has not done
-    c = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    c.settimeout(LONG)
-    c.connect("%s/run/ask-%d" % (p.env["KENNEL_HOME"], h.p.pid))
     number = int(q2["id"].split("-")[1].split(":")[0])
-    c.send(struct.pack("<IIIII", 2, number, 6, 0, 32) + bytes.fromhex(q2["sha256"]) + b"\0")
-    equal(struct.unpack("<II", c.recv(100)), (6, 0))
-    c.close()
+    equal(p.say(h, struct.pack("<IIIII", 2, number, 6, 0, 32) + bytes.fromhex(q2["sha256"]) + b"\0"), 0)
     equal(p.questions(), [])
+    equal(p.outcomes(5)[2:], [("ask", "asked", None), ("ask", "reported", None), ("deny", "failed", None)], "nobody allowed it")
     h.ask("tools/list")
     equal((p.trusted(), known(h, "evil")), ([], "error"), "the registry decides")
     h.close()
@@ -189,13 +209,57 @@ def exact():
     for more in ([], ["--unseen"]):
         code, out, err = p.approve("allow", q["id"], *more)
         check(code not in (0, 64), code)
-        within("kennel server trust", err)
+        within("kennel server trust %s --sha256 %s" % (p.file, p.sha256()), err)
     equal(p.trusted(), [])
     # the way that the message names: it ends the question, too
-    equal(run([KENNEL, "server", "trust", p.file], env=p.env).returncode, 0)
+    equal(p.trust(p.sha256()).returncode, 0)
     check(wait_for(lambda: known(h, "s001") == "denied", LONG) is not None)
     equal(p.questions(), [])
     h.close()
+
+
+@test("the log says that contents were allowed only if the registry has their approval: not after the file was swapped and others were "
+      "approved, and not because a process says so; the control, the approval of those contents, is recorded", 120)
+def recorded():
+    p = Place("swapped")
+    h = p.hub()
+    q = p.question()
+    reviewed, text = p.sha256(), reads(p.file).decode()
+    p.write(json.dumps({"mcpServers": {"evil": {"command": "/bin/true"}}}))
+    equal(p.trust(reviewed).returncode, 65, "what was reviewed is not there any more")
+    equal(p.trust(p.sha256()).returncode, 0)
+    equal((p.trusted(), p.question()["id"]), ([p.sha256()], q["id"]), "other contents than those of the question")
+    equal((p.saved(h, p.file), p.saved(h, p.sha256())), (errno.ENOENT, errno.ENOENT))
+    equal(p.outcomes(1), [("ask", "asked", None)])
+    p.write(text)
+    equal(p.trust(reviewed).returncode, 0)
+    equal(p.outcomes(3)[1:], [("ask", "reported", "terminal"), ("allow", "ok", "terminal")])
+    check(wait_for(lambda: known(h, "mine") == "denied", LONG) is not None)
+    h.close()
+    p = Place("said")
+    h = p.hub()
+    p.question()
+    equal(p.saved(h, p.sha256()), 0)
+    equal(p.outcomes(3)[1:], [("ask", "reported", None), ("deny", "failed", None)])
+    equal((p.trusted(), p.questions(), known(h, "mine")), ([], [], "error"))
+    within("an approval that the registry does not have", h.stderr())
+    h.close()
+
+
+@test("server trust on a terminal shows the servers, inert, and approves them after a yes", 90)
+def typed():
+    p = Place("typed", json.dumps({"mcpServers": {"x": {"command": "/bin/x\u001b[2J\u202e", "args": ["-n"]}}}))
+    for answer, status in (("", 125), ("n", 125), ("y", 0)):
+        equal(p.trusted(), [])
+        t = Typist([KENNEL, "server", "trust", p.file], p.env)
+        t.until("Approve these contents?")
+        for text in (p.sha256(), p.file, '"name":"x"', "/bin/x", '"-n"'):
+            within(text, t.out)
+        absent("\x1b", t.out)
+        absent("\u202e", t.out)
+        os.write(t.master, answer.encode() + b"\n")
+        equal(t.done(), status, t.out)
+    equal(p.trusted(), [p.sha256()])
 
 
 @test("text of the file is inert in every list, and a literal secret of it reaches neither a person's screen nor the log", 90)
@@ -237,7 +301,7 @@ def screen():
     os.write(t.master, b"q")
     t.done()
     h.close()
-    equal([(e["outcome"], e.get("channel")) for e in p.records()], [("asked", None), ("ok", "terminal")])
+    equal(p.outcomes(3), [("ask", "asked", None), ("ask", "reported", "terminal"), ("allow", "ok", "terminal")])
 
 
 @test("one session after the other: each asks, also while the recorder of the last one ends", 120)

@@ -88,7 +88,7 @@ def agreed():
     check(os.path.exists(MARK), "the control: it was resolved")
     equal(questions(s.p.pid), [])
     s.close()
-    within("answer with: kennel approve", s.stderr(), "who started it is told")
+    within("answer with `kennel approve allow", s.stderr(), "who started it is told")
     got = [e for e in audit() if e["kind"] == "approve" and q["sha256"] in json.dumps(e)]
     equal(len(got), 1)
     text = json.dumps(got[0])

@@ -113,7 +113,8 @@ typed(void **state)
 static void
 saved(void **state)
 {
-	struct question_text text = {.digest = {1}, .subject = "a/b/c"};
+	struct question_text text = {
+	    .digest = {1}, .subject = "a/b/c", .file_sha256 = "00ff"};
 	const struct answerer by = {1000, 42};
 	uint32_t number;
 
@@ -125,8 +126,11 @@ saved(void **state)
 	}
 	assert_false(question_saved(queue, "a/b", &by));
 	assert_true(question_saved(queue, "a/b/c", &by));
-	assert_string_equal(said, "7:ok:42 8:ok:42 11:ok:42 ");
+	assert_string_equal(said, "7:ok:42 8:ok:42 ");
 	assert_false(question_saved(queue, "a/b/c", &by));
+	assert_false(question_saved(queue, "", &by));
+	assert_true(question_saved(queue, "00ff", &by)); /* the file, by its contents */
+	assert_string_equal(said, "7:ok:42 8:ok:42 11:ok:42 ");
 	queue_free(queue);
 }
 

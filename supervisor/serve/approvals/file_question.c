@@ -25,6 +25,8 @@
 #define OPEN_MS    300000
 #define ASKED_MAX  8 /* contents that one session asks about */
 
+/* After an answer ok, which is a report: REPORTED while its record waits for the disk, then
+ * CHECKED until the launcher has read the registry. */
 struct file_question {
 	struct file_question_order o;
 	/* of the file that came last, until it is asked about */
@@ -38,8 +40,8 @@ struct file_question {
 	struct question_text q;
 	uint32_t number; /* 0: none */
 	uint64_t since;
-	bool answered; /* with ok, and it waits for the disk */
-	uint64_t record;
+	enum { IDLE, REPORTED, CHECKED } state;
+	uint64_t record, took_us;
 	struct answerer by;
 	struct event event;
 };
@@ -70,7 +72,7 @@ record(struct file_question *f, const char *verdict, const char *outcome)
 	event_text(e, KEY_OUTCOME, outcome);
 	event_digest(e, KEY_SHA256, f->q.digest);
 	answerer_put(e, &f->by);
-	event_number(e, KEY_DURATION_US, (loop_now() - f->since) / 1000);
+	event_number(e, KEY_DURATION_US, f->took_us);
 	return report_send(*f->o.report, e, EVENT_GATE, &f->record);
 }
 
@@ -80,6 +82,7 @@ withdraw(struct file_question *f)
 	if (f->number == 0)
 		return;
 	f->by = (struct answerer){0};
+	f->took_us = (loop_now() - f->since) / 1000;
 	/* nothing was allowed */
 	(void)record(f, "deny", question_answer_name(ANSWER_WITHDRAWN));
 	question_withdraw(f->o.queue, f->number);
@@ -96,6 +99,8 @@ file_question_free(struct file_question *f)
 	free(f);
 }
 
+static void ask_now(struct file_question *);
+
 /* ---- the answer -------------------------------------------------------------------- */
 
 static void
@@ -103,21 +108,50 @@ on_answer(
     void *arg, uint32_t number, enum question_answer answer, const struct answerer *by)
 {
 	struct file_question *f = arg;
-	bool agreed = answer == ANSWER_OK;
+	bool reported = answer == ANSWER_OK;
 	int r;
 
 	f->number = 0;
 	f->by = *by;
-	r = record(f, agreed ? "allow" : "deny", question_answer_name(answer));
-	f->answered = agreed && r == 0;
-	if (agreed && r < 0)
+	f->took_us = (loop_now() - f->since) / 1000;
+	r = record(f, reported ? "ask" : "deny",
+	    reported ? "reported" : question_answer_name(answer));
+	if (reported && r == 0)
+		f->state = REPORTED;
+	else if (reported)
 		log_warn("%s: unable to record the answer in the audit log; its servers "
 			 "come with the next start",
 		    f->q.subject);
 	if (answer != ANSWER_CHANGED)
 		return;
 	f->asked_n--; /* its contents may come back */
-	f->o.reread(f->o.arg);
+	f->o.reread(f->o.arg, "");
+}
+
+/* What the registry has decides what the record of the answer says. */
+bool
+file_question_configured(struct file_question *f, struct wire_in *in)
+{
+	const char *sha256 = wire_get_str(in, FILE_DIGEST_LEN);
+	uint32_t trusted = wire_get_u32(in);
+
+	if (wire_end(in) < 0 || trusted > 1)
+		return false;
+	if (f->state != CHECKED || strcmp(sha256, f->q.file_sha256) != 0)
+		return true; /* the answer to an earlier request */
+	f->state = IDLE;
+	if (record(f, trusted == 1 ? "allow" : "deny",
+		question_answer_name(trusted == 1 ? ANSWER_OK : ANSWER_FAILED)) < 0)
+		log_warn("%s: unable to record in the audit log what the registry has",
+		    f->q.subject);
+	if (trusted == 0)
+		log_warn(
+		    "%s: process %u reported an approval that the registry does not "
+		    "have: these contents are not used; run `kennel server trust` to "
+		    "approve them",
+		    f->q.subject, f->by.pid);
+	ask_now(f); /* what came meanwhile */
+	return true;
 }
 
 /* ---- the question ------------------------------------------------------------------- */
@@ -155,6 +189,7 @@ make(struct file_question *f, char digest[FILE_DIGEST_LEN + 1], struct reason *w
 	(void)snprintf(q->subject, sizeof(q->subject), "%s", f->path); /* was checked */
 	(void)snprintf(q->rule, sizeof(q->rule), "a person approves the file"); /* fits */
 	if (r == 0) {
+		(void)snprintf(q->file_sha256, sizeof(q->file_sha256), "%s", digest);
 		question_detail(q, detail.data, detail.len);
 		r = put_digest(q);
 		if (r < 0)
@@ -179,6 +214,7 @@ ask(struct file_question *f, const char *digest)
 {
 	f->by = (struct answerer){0};
 	f->since = loop_now();
+	f->took_us = 0;
 	memcpy(f->asked[f->asked_n++], digest, FILE_DIGEST_LEN + 1);
 	if (record(f, "ask", "asked") < 0)
 		log_warn("%s: no person is asked: unable to record that in the audit log",
@@ -198,7 +234,7 @@ ask_now(struct file_question *f)
 	struct reason why = {""};
 	uint8_t raw[32];
 
-	if (f->text == NULL)
+	if (f->text == NULL || f->state != IDLE) /* f->q is in use until then */
 		return;
 	if (*f->o.report == NULL) {
 		f->o.connect(f->o.arg);
@@ -248,10 +284,10 @@ file_question_take(struct file_question *f, struct wire_in *in, int fd)
 void
 file_question_recorded(struct file_question *f)
 {
-	if (f->answered && *f->o.report != NULL &&
+	if (f->state == REPORTED && *f->o.report != NULL &&
 	    report_durable(*f->o.report, f->record)) {
-		f->answered = false;
-		f->o.reread(f->o.arg);
+		f->state = CHECKED;
+		f->o.reread(f->o.arg, f->q.file_sha256);
 	}
 	ask_now(f);
 }

@@ -4,7 +4,8 @@
  * The hub opens no file. The launcher sends the text of a file that no person has approved; it
  * is parsed here, in the confined process, because a repository may have written it. A person's
  * own process stores the approval in the registry (supervisor/servers/server_trust.c) and
- * answers ok, which is a word: the launcher reads the registry again, and decides by that.
+ * answers ok, which is a report: the launcher reads the registry again, and says whether it
+ * has the approval of these contents. Only then they are recorded as allowed.
  */
 #ifndef KENNEL_SUPERVISOR_SERVE_APPROVALS_FILE_QUESTION_H
 #define KENNEL_SUPERVISOR_SERVE_APPROVALS_FILE_QUESTION_H
@@ -20,7 +21,9 @@ struct file_question_order {
 	struct queue *queue;
 	struct report *const *report; /* NULL there: not connected yet */
 	void (*connect)(void *arg);   /* it is needed */
-	void (*reread)(void *arg);    /* the registry and the file may have changed */
+	/* the registry and the file may have changed; sha256: of the contents that the
+	 * registry should have approved, "": none */
+	void (*reread)(void *arg, const char *sha256);
 	void *arg;
 };
 
@@ -32,6 +35,8 @@ void file_question_free(struct file_question *);
 /* The rest of LAUNCHER_SKIPPED: asks a person, unless one has answered about these contents.
  * False: it is invalid. */
 bool file_question_take(struct file_question *, struct wire_in *, int fd);
+/* The rest of LAUNCHER_CONFIGURED, the answer to reread. False: it is invalid. */
+bool file_question_configured(struct file_question *, struct wire_in *);
 /* The log has connected, or caught up. */
 void file_question_recorded(struct file_question *);
 

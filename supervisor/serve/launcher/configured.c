@@ -78,6 +78,20 @@ configured_read(const struct server_rows *policy, struct server_rows *ret,
 	return r;
 }
 
+bool
+configured_trusts(const char *sha256)
+{
+	const char *dir = paths_registry_dir();
+	struct reason moved = {""}, why = {""};
+	struct registry *registry = NULL;
+	bool trusted = dir != NULL && strlen(sha256) == FILE_DIGEST_LEN &&
+		       registry_open(dir, false, &registry, &moved, &why) == 0 &&
+		       registry_trusts(registry, sha256) == 1;
+
+	registry_close(registry);
+	return trusted;
+}
+
 int
 skipped_file_put(const struct skipped_file *f, struct wire_out *out)
 {

@@ -17,6 +17,9 @@
  */
 int configured_read(const struct server_rows *policy, struct server_rows *ret,
     struct skipped_file *ret_skipped);
+/* Has a person approved a project's file with this SHA-256, in hex? False also if that cannot
+ * be read. */
+bool configured_trusts(const char *sha256);
 /* Writes LAUNCHER_SKIPPED for this file: a descriptor with its text; -1: there is no such
  * file, or no room for it. */
 int skipped_file_put(const struct skipped_file *, struct wire_out *);

@@ -348,13 +348,21 @@ on_again(struct launcher *l, struct wire_in *in)
 static void
 on_reread(struct launcher *l, struct wire_in *in)
 {
+	const char *sha256 = wire_get_str(in, FILE_DIGEST_LEN);
+	uint8_t memory[FILE_DIGEST_LEN + 32];
+	struct wire_out out;
+
 	if (wire_end(in) < 0)
 		return;
 	startables_configure(&l->servers);
 	note_wanted(l);
 	find_wanted(l, true);
 	send_skipped(l);
-	answer_end(l, LAUNCHER_CONFIGURED);
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, LAUNCHER_CONFIGURED);
+	wire_put_str(&out, sha256);
+	wire_put_u32(&out, configured_trusts(sha256));
+	answer(l, &out, -1);
 }
 
 /* ---- sessions -------------------------------------------------------------- */

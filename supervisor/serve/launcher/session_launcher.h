@@ -39,14 +39,16 @@ enum launcher_message {
 	LAUNCHER_RECORDER = 10,  /* no fields: connect to the recorder */
 	LAUNCHER_MANIFESTS = 12, /* no fields: read the manifests of secrets */
 	LAUNCHER_CONNECTED = 13, /* no fields; a descriptor, none: it cannot be reached */
-	LAUNCHER_REREAD = 14, /* no fields: read the registry and mcp-servers.json again;
-				* answered by a SERVER for each that the file defines or
-				* defined, SKIPPED, CONFIGURED */
+	LAUNCHER_REREAD = 14,    /* str SHA-256 in hex, or "": read the registry and
+				* mcp-servers.json again; answered by a SERVER for each that
+				* the file defines or defined, SKIPPED, CONFIGURED */
 	LAUNCHER_SKIPPED =
 	    17, /* str path, u32 other contents of it were approved, and a descriptor:
 				* the text of a project's mcp-servers.json that no person has
 				* approved. Before NAMED, after the SERVER of AGAIN */
-	LAUNCHER_CONFIGURED = 19, /* no fields: the last of REREAD was sent */
+	LAUNCHER_CONFIGURED =
+	    19, /* str SHA-256 of REREAD, u32 the registry has the approval of
+				   * a file with it: the last of REREAD was sent */
 	LAUNCHER_TEXTS = 15, /* the manifests (supervisor/secrets/manifest_files.c) */
 };
 
