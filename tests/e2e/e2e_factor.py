@@ -166,7 +166,7 @@ def key():
         p = policy(ASKS + "    " + line + "\n")
         r = run([KENNEL, "run", "t", "--policy", p], env=env)
         equal(r.returncode, 78, "%s: %s" % (line, r.stderr))
-        within(b" at line 5 needs a key, and none is registered: use `with passphrase`", r.stderr)
+        within(b" at line 5 needs a key: register one with kennel console --keys", r.stderr)
 
 
 @test("a secret `with passphrase`, by policy or by manifest: its server starts once it is confirmed", 120)
