@@ -308,8 +308,8 @@ static const struct help_verb server_verbs[] = {
 	    "nothing\n"
 	    "is asked: the contents that were reviewed are approved if the file still "
 	    "has\n"
-	    "them. After a change it is not read until it is approved again. It "
-	    "grants nothing."},
+	    "them. After a change it is not read until it is approved again.\n"
+	    "It grants nothing."},
     {"log", "Servers", "[-n COUNT] NAME",
 	"print what a server wrote to its standard error", "-n",
 	"kennel server log -n 20 files", "server",
