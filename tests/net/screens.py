@@ -20,12 +20,12 @@ def picture(page, name):
     with open(raw, "rb") as f:
         small = with_palette(f.read())
     os.unlink(raw)
-    check(len(small) < 60000, name, len(small))
+    check(len(small) < 65536, name, len(small))
     with open("%s/%s.png" % (INTO, name), "wb") as f:
         f.write(small)
 
 
-@test("each page of the console, light and dark, wide and narrow; each picture is smaller than 60 kB", 300)
+@test("each page of the console, light and dark, wide and narrow; each picture is smaller than 64 KiB", 300)
 def pictures():
     if not INTO:
         skip("no directory for the pictures: make screens")
