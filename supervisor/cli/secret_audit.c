@@ -52,7 +52,7 @@ static struct {
 	struct report *report;
 	const char *verb, *path, *server; /* NULL: missing or invalid */
 	const char *session;              /* NULL: a person runs the verb */
-	bool gives;
+	bool gives, is_form;
 } change;
 
 /* True of an option whose value follows, and of one that is not known. */
@@ -125,6 +125,9 @@ reason_of(int status)
 	};
 	bool of_sources = strcmp(change.verb, "validate") == 0;
 
+	if (change.is_form && status == EXIT_INPUT)
+		return "nothing was saved: the page was closed, cancelled or too old";
+
 	for (size_t i = 0; i < ARRAY_LEN(reasons); i++)
 		if (reasons[i].status == status && !of_sources)
 			return reasons[i].reason;
@@ -187,6 +190,7 @@ vault_log_begin(int argc, char **argv)
 	if (i == n)
 		return 0;
 	change.verb = row[i].verb;
+	change.is_form = strcmp(argv[0], "form") == 0;
 	change.gives = row[i].gives;
 	change.path = change.server = NULL; /* of the last verb of this process */
 	take_words(argc, argv);

@@ -360,9 +360,14 @@ answer_with_key(struct console *c, const struct approval_id *id,
     const struct approval_found *found, const struct wanted *w,
     const struct http_request *q, struct http_reply *reply)
 {
-	struct confirming *wait = calloc(1, sizeof(*wait));
+	struct confirming *wait;
 	int r = -ENOMEM;
 
+	if (found->cut != 0 && !w->decision.unseen) { /* before the keeper counts a use */
+		report(reply, -EPERM);
+		return;
+	}
+	wait = calloc(1, sizeof(*wait));
 	if (wait != NULL) {
 		wait->wait = q->wait;
 		wait->id = *id;
@@ -374,9 +379,11 @@ answer_with_key(struct console *c, const struct approval_id *id,
 	if (r == 0)
 		return;
 	free(wait);
-	console_error(reply, r == -ENOKEY ? HTTP_CONFLICT : HTTP_UNAVAILABLE,
-	    r == -ENOKEY ? "it needs a security key: expected the member `assertion`"
-			 : "unable to ask the keeper; try again");
+	if (r == -ENOKEY)
+		console_error(reply, HTTP_CONFLICT,
+		    "it needs a security key: expected the member `assertion`");
+	else
+		key_not_run(reply, r);
 }
 
 /* ---- the request ------------------------------------------------------------------------ */

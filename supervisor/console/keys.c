@@ -34,9 +34,8 @@ text_of(const struct json *object, const char *name, char *out, size_t cap)
 	       json_text(value, out, cap, &len) == 0;
 }
 
-/* Why a command was not run (-errno of command_run). */
-static void
-not_run(struct http_reply *reply, int r)
+void
+key_not_run(struct http_reply *reply, int r)
 {
 	console_error(reply, r == -EINVAL ? HTTP_BAD : HTTP_UNAVAILABLE,
 	    r == -EINVAL  ? "invalid request: reload the page, and try again"
@@ -79,7 +78,7 @@ draw_challenge(struct console *c, const struct http_request *q, struct http_repl
 		r = command_run(&c->commands, &call);
 	reply->later = r == 0;
 	if (r < 0)
-		not_run(reply, r);
+		key_not_run(reply, r);
 }
 
 /* ---- what a key signed ---------------------------------------------------------------- */
@@ -211,7 +210,7 @@ form_open(struct console *c, enum command command, const char *path,
 		return;
 	}
 	free(f);
-	not_run(reply, r);
+	key_not_run(reply, r);
 }
 
 /* POST /api/form {"what":"value","path":PATH,"mode":"set"|"rotate"} or {"what":"key"} */

@@ -74,6 +74,8 @@ void view_refuse(struct http_reply *, unsigned int status, struct buf *output);
 /* keys.c */
 /* POST /api/keys/challenge, /api/form. False: another path. */
 bool keys_answer(struct console *, const struct http_request *, struct http_reply *);
+/* Why a command was not run (-errno of command_run). */
+void key_not_run(struct http_reply *, int r);
 /* Has a key signed for this digest? Of the request's member `assertion`: fn with the status of
  * the command, 0 if the keeper agrees. 0; -ENOKEY: it has none; -errno of command_run. */
 int key_confirm(struct console *, const char *sha256, const struct http_request *,

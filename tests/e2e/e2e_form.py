@@ -83,6 +83,8 @@ def locked():
     equal(f.post("cancel")[0], 200)
     f.end()
     equal(versions(env), 0)
+    equal([e["fields"]["reason"] for e in audit(env=env) if e["kind"] == "vault" and e["fields"].get("outcome") == "failed"],
+          ["nothing was saved: the page was closed, cancelled or too old"])
     equal(run([KENNEL, "secret", "set", PATH, "--stdin"], stdin=VALUE, env=env).returncode, 0)
     equal(run([KENNEL, "secret", "lock"], env=env).returncode, 0)
     f = Form("value", PATH, "--rotate", env=env)

@@ -72,7 +72,8 @@ record(struct file_question *f, const char *verdict, const char *outcome)
 	event_text(e, KEY_OUTCOME, outcome);
 	event_digest(e, KEY_SHA256, f->q.digest);
 	answerer_put(e, &f->by);
-	event_number(e, KEY_DURATION_US, f->took_us);
+	if (f->took_us > 0) /* not over: it has none */
+		event_number(e, KEY_DURATION_US, f->took_us);
 	return report_send(*f->o.report, e, EVENT_GATE, &f->record);
 }
 
