@@ -148,6 +148,17 @@ line_show(FILE *out, const struct line *l, uint32_t col)
 	fprintf(out, "\n    %*s^\n", (int)caret, "");
 }
 
+static void
+print_shown(FILE *out, const char *text)
+{
+	char one[5];
+
+	for (; *text != '\0'; text++) {
+		(void)show_byte(one, (unsigned char)*text);
+		fputs(one, out);
+	}
+}
+
 /* Makes the whole message printable, whichever caller wrote it. */
 static void message(FILE *out, const char *fmt, va_list ap)
     __attribute__((format(printf, 2, 0)));
@@ -155,14 +166,10 @@ static void message(FILE *out, const char *fmt, va_list ap)
 static void
 message(FILE *out, const char *fmt, va_list ap)
 {
-	char text[MESSAGE_MAX], one[5];
-	size_t i;
+	char text[MESSAGE_MAX];
 
 	(void)vsnprintf(text, sizeof(text), fmt, ap); /* may be truncated */
-	for (i = 0; text[i] != '\0'; i++) {
-		(void)show_byte(one, (unsigned char)text[i]);
-		fputs(one, out);
-	}
+	print_shown(out, text);
 	fputc('\n', out);
 }
 
@@ -175,14 +182,13 @@ report(FILE *out, const struct diag *d, struct at at, const char *kind, const ch
 {
 	const struct policy_source *s = NULL;
 	const char *path = "(standard input)";
-	char shown[DIAG_TEXT_CAP];
 	struct line l;
 
 	if (at.file < d->source_n)
 		s = &d->source[at.file];
 	if (s != NULL && s->path != NULL)
 		path = s->path;
-	fputs(diag_text(shown, path, strlen(path)), out);
+	print_shown(out, path); /* whole: a person or a program opens it */
 	if (at.line > 0)
 		fprintf(out, ":%u:%u", at.line, at.col);
 	fprintf(out, ": %s: ", kind);

@@ -368,7 +368,7 @@ static const struct help_option approve_options[] = {
     {"--json", NULL, "print JSON for programs"},
     {"--pinentry", "FILE", "the dialog program; default: /usr/bin/pinentry"},
     {"--session", NULL, "allow exactly the same for as long as the session lasts"},
-    {"--stdin", NULL, "read a proposal, a line of `list --json`, in place of the id"},
+    {"--stdin", NULL, "read the line of `list --json` of a proposal"},
     {"--unseen", NULL, "allow although a part of the request is not shown"},
 };
 

@@ -222,7 +222,7 @@ def file():
         within(line, lines)
     h.close()
     said = [(e["fields"]["outcome"], e["fields"].get("channel")) for e in audit(env=env) if e["kind"] == "approve"]
-    equal(said, [("asked", None), ("cancelled", "pinentry")] * 2 + [("asked", None), ("ok", "pinentry")])
+    equal(said, [("asked", None), ("cancelled", "pinentry")] * 2 + [("asked", None), ("reported", "pinentry"), ("ok", "pinentry")])
 
 
 @test("a second factor in a dialog: the passphrase, more than one try, and the vault is unlocked by it first", 120)
