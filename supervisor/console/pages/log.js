@@ -54,14 +54,21 @@ function ask(more, background) {
 	return api("POST", "log", {...view.filter, ...more}, background);
 }
 
+let logTurn = 0; // of what was asked for last: an earlier reply that comes later is not shown
+
+// False: something else was asked for meanwhile.
 async function loadLog(more, background) {
+	const mine = ++logTurn;
 	const {log, records} = await ask({before: view.before, ...more}, background);
 
+	if (mine !== logTurn)
+		return false;
 	view.log = log;
 	view.records = records;
 	view.sure = log.verified ? log.size : 0;
 	view.at = utc(Date.now());
 	keep(records);
+	return true;
 }
 
 // Draws it again, and says what it shows.
@@ -70,7 +77,8 @@ async function turnLog(change, more, first) {
 	try {
 		if (first)
 			say(first);
-		await loadLog(more);
+		if (!await loadLog(more))
+			return;
 		document.getElementById("log-mark").replaceChildren(...element("p", {}, ...logMark()).childNodes);
 		drawRows();
 		say(view.records.length + (view.records.length === 1 ? " record." : " records.") + (more ? " The log is verified." : ""));
@@ -92,13 +100,13 @@ function drawRows() {
 
 // New records, while the newest page is shown.
 async function pollLog() {
-	const rows = document.getElementById("log-rows");
+	const rows = document.getElementById("log-rows"), mine = logTurn;
 
 	if (rows === null || document.hidden || view.before !== "" || view.log.size === 0 || !localStorage.getItem(KEY))
 		return;
 	const {log, records} = await ask({after: String(view.log.size - 1)}, true);
 
-	if (view.before !== "" || log.size < view.log.size || records.length === 0 || rows !== document.getElementById("log-rows"))
+	if (mine !== logTurn || view.before !== "" || log.size < view.log.size || records.length === 0 || rows !== document.getElementById("log-rows"))
 		return;
 	keep(records);
 	view.log = {...log, complete: view.log.complete};
