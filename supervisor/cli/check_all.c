@@ -362,7 +362,7 @@ put_finding(struct out *o, const char *line, size_t len, uint64_t n[2])
 		if (at != NULL)
 			break;
 	}
-	if (at == NULL)
+	if (at == NULL || k == ARRAY_LEN(marks))
 		return;
 	n[k]++;
 	file_len = (size_t)(at - line);

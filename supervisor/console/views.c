@@ -237,7 +237,8 @@ read_filters(const struct http_request *q, log_words ret, bool *ret_verified)
 	size_t len;
 	int r;
 
-	memset(ret, 0, sizeof(log_words));
+	for (size_t i = 0; i < ARRAY_LEN(log_filters); i++)
+		ret[i][0] = '\0';
 	*ret_verified = false;
 	if (strcmp(q->method, "GET") == 0)
 		return true;
