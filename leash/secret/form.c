@@ -22,6 +22,7 @@
 
 #include "leash/secret/private.h"
 #include "shim/base/array.h"
+#include "shim/host/embed.h"
 #include "shim/base/hex.h"
 #include "shim/base/log.h"
 #include "shim/base/loop.h"
@@ -40,16 +41,9 @@
 enum { OK = 200, BAD = 400, FORBIDDEN = 403, NOT_FOUND = 404, METHOD = 405 };
 enum { TOO_LARGE = 413, TYPE = 415, MISDIRECTED = 421, FAILED = 500, BUSY = 503 };
 
-#define FILE_OF(name, file) \
-	extern const char name[], name##_end[]; \
-	__asm__(".pushsection .rodata\n" \
-		".global " #name ", " #name "_end\n" #name ":\n" \
-		".incbin \"leash/secret/pages/" file "\"\n" #name "_end:\n" \
-		".popsection\n")
-
-FILE_OF(form_html, "form.html");
-FILE_OF(form_css, "form.css");
-FILE_OF(form_js, "form.js");
+EMBED(form_html, "leash/secret/pages/form.html");
+EMBED(form_css, "leash/secret/pages/form.css");
+EMBED(form_js, "leash/secret/pages/form.js");
 
 static struct {
 	struct order *o;

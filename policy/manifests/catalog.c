@@ -15,6 +15,7 @@
 
 #include "policy/base/output.h"
 #include "policy/manifests/private.h"
+#include "shim/host/embed.h"
 
 #define TEXTS_MAX (3 + CATALOG_SOURCES_MAX)
 
@@ -25,13 +26,7 @@ struct catalog_own {
 };
 
 /* The contents of policy/manifests/catalog.kennel, and a NUL. */
-extern const char catalog_bundled[];
-__asm__(".pushsection .rodata\n"
-	".global catalog_bundled\n"
-	"catalog_bundled:\n"
-	".incbin \"policy/manifests/catalog.kennel\"\n"
-	".byte 0\n"
-	".popsection\n");
+EMBED(catalog_bundled, "policy/manifests/catalog.kennel");
 
 /* ---- rows ----------------------------------------------------------------- */
 

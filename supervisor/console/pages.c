@@ -5,27 +5,21 @@
 #include <string.h>
 
 #include "shim/base/array.h"
+#include "shim/host/embed.h"
 #include "supervisor/console/private.h"
 
-#define FILE_OF(name, file) \
-	extern const char name[], name##_end[]; \
-	__asm__(".pushsection .rodata\n" \
-		".global " #name ", " #name "_end\n" #name ":\n" \
-		".incbin \"supervisor/console/pages/" file "\"\n" #name "_end:\n" \
-		".popsection\n")
-
-FILE_OF(page_index_html, "index.html");
-FILE_OF(page_approvals_js, "approvals.js");
-FILE_OF(page_console_css, "console.css");
-FILE_OF(page_console_js, "console.js");
-FILE_OF(page_forms_js, "forms.js");
-FILE_OF(page_keys_js, "keys.js");
-FILE_OF(page_log_js, "log.js");
-FILE_OF(page_policies_js, "policies.js");
-FILE_OF(page_secrets_js, "secrets.js");
-FILE_OF(page_servers_js, "servers.js");
-FILE_OF(page_start_js, "start.js");
-FILE_OF(page_text_js, "text.js");
+EMBED(page_index_html, "supervisor/console/pages/index.html");
+EMBED(page_approvals_js, "supervisor/console/pages/approvals.js");
+EMBED(page_console_css, "supervisor/console/pages/console.css");
+EMBED(page_console_js, "supervisor/console/pages/console.js");
+EMBED(page_forms_js, "supervisor/console/pages/forms.js");
+EMBED(page_keys_js, "supervisor/console/pages/keys.js");
+EMBED(page_log_js, "supervisor/console/pages/log.js");
+EMBED(page_policies_js, "supervisor/console/pages/policies.js");
+EMBED(page_secrets_js, "supervisor/console/pages/secrets.js");
+EMBED(page_servers_js, "supervisor/console/pages/servers.js");
+EMBED(page_start_js, "supervisor/console/pages/start.js");
+EMBED(page_text_js, "supervisor/console/pages/text.js");
 
 #define PAGE(path, type, name) \
 	{ \
