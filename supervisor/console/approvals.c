@@ -179,23 +179,21 @@ read_answer(const struct http_request *q, struct wanted *ret)
 	struct json_message m;
 	struct json value;
 	char word[16];
-	size_t len;
 
 	*ret = (struct wanted){.decision.channel = VIA_CONSOLE};
 	if (json_scan(q->body, q->body_len, &m) < 0 ||
-	    json_get(m.root, "answer", &value) < 0 ||
-	    json_text(value, word, sizeof(word), &len) < 0)
+	    !console_text(m.root, "answer", word, sizeof(word)))
 		return false;
 	for (size_t i = 0; i < ARRAY_LEN(answers); i++)
 		if (strcmp(word, answers[i].word) == 0)
 			ret->decision.answer = answers[i].answer;
 	if (json_get(m.root, "name", &value) == 0 &&
-	    json_text(value, ret->name, sizeof(ret->name), &len) < 0)
+	    !console_text(m.root, "name", ret->name, sizeof(ret->name)))
 		return false;
 	ret->decision.unseen =
 	    json_get(m.root, "unseen", &value) == 0 && value.type == JSON_IS_TRUE;
-	return ret->decision.answer != 0 && json_get(m.root, "sha256", &value) == 0 &&
-	       json_text(value, ret->sha256, sizeof(ret->sha256), &len) == 0;
+	return ret->decision.answer != 0 &&
+	       console_text(m.root, "sha256", ret->sha256, sizeof(ret->sha256));
 }
 
 /* The approval that the page has shown under this id and digest. */
@@ -383,7 +381,7 @@ answer_with_key(struct console *c, const struct approval_id *id,
 		console_error(reply, HTTP_CONFLICT,
 		    "it needs a security key: expected the member `assertion`");
 	else
-		key_not_run(reply, r);
+		console_not_run(reply, r, CONSOLE_INVALID);
 }
 
 /* ---- the request ------------------------------------------------------------------------ */

@@ -33,7 +33,7 @@ struct http_wait {
 	struct http *h;
 	struct MHD_Connection *at;
 	struct buf body;
-	bool too_large;
+	bool malformed, too_large;
 	enum { RECEIVING, WAITING, FILLED } state;
 	/* of a stream, whose events are in the reply's body */
 	bool suspended, over;
@@ -132,7 +132,7 @@ request_read(struct http *h, struct MHD_Connection *at, const char *method,
 	ret->page_key = header(at, "X-Kennel-Key", ret);
 	ret->background = header(at, "X-Kennel-Background", ret) != NULL;
 	ret->cookie = MHD_lookup_connection_value(at, MHD_COOKIE_KIND, h->o.cookie);
-	ret->malformed = is_malformed(at);
+	ret->malformed = w->malformed;
 	ret->too_large = w->too_large;
 	ret->body = w->body.len > 0 ? w->body.data : (const uint8_t *)"";
 	ret->body_len = w->body.len;
@@ -314,9 +314,10 @@ on_request(void *arg, struct MHD_Connection *at, const char *url, const char *me
 		buf_init(&w->body, HTTP_BODY_MAX);
 		w->h = arg;
 		w->at = at;
+		w->malformed = is_malformed(at);
 		*state = w;
 		/* a reply before the body ends the connection: what follows is not read */
-		return is_malformed(at) ? answer(w, method, url) : MHD_YES;
+		return w->malformed ? answer(w, method, url) : MHD_YES;
 	}
 	if (*upload_len == 0)
 		return w->state == FILLED ? send_filled(w) : answer(w, method, url);

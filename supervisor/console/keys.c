@@ -24,25 +24,6 @@
 #define FIELD_MAX 4096
 #define ADDRESS   "http://localhost:"
 
-static bool
-text_of(const struct json *object, const char *name, char *out, size_t cap)
-{
-	struct json value;
-	size_t len;
-
-	return json_get(*object, name, &value) == 0 &&
-	       json_text(value, out, cap, &len) == 0;
-}
-
-void
-key_not_run(struct http_reply *reply, int r)
-{
-	console_error(reply, r == -EINVAL ? HTTP_BAD : HTTP_UNAVAILABLE,
-	    r == -EINVAL  ? "invalid request: reload the page, and try again"
-	    : r == -EBUSY ? "too many commands run; try again in a second"
-			  : "unable to run a command of kennel; try again");
-}
-
 /* ---- a challenge ------------------------------------------------------------------- */
 
 /* Callback of command_run: JSON, or why there is none. */
@@ -74,11 +55,11 @@ draw_challenge(struct console *c, const struct http_request *q, struct http_repl
 	int r = -EINVAL;
 
 	if (json_scan(q->body, q->body_len, &m) == 0 &&
-	    text_of(&m.root, "sha256", sha256, sizeof(sha256)))
+	    console_text(m.root, "sha256", sha256, sizeof(sha256)))
 		r = command_run(&c->commands, &call);
 	reply->later = r == 0;
 	if (r < 0)
-		key_not_run(reply, r);
+		console_not_run(reply, r, CONSOLE_INVALID);
 }
 
 /* ---- what a key signed ---------------------------------------------------------------- */
@@ -106,7 +87,7 @@ key_confirm(struct console *c, const char *sha256, const struct http_request *q,
 		return -ENOKEY;
 	buf_init(&lines, COMMAND_INPUT_MAX);
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(name); i++) {
-		r = text_of(&assertion, name[i], text, sizeof(text)) ? 0 : -EINVAL;
+		r = console_text(assertion, name[i], text, sizeof(text)) ? 0 : -EINVAL;
 		if (r == 0 && i > 0)
 			r = buf_putc(&lines, '\n');
 		if (r == 0)
@@ -210,7 +191,7 @@ form_open(struct console *c, enum command command, const char *path,
 		return;
 	}
 	free(f);
-	key_not_run(reply, r);
+	console_not_run(reply, r, CONSOLE_INVALID);
 }
 
 /* POST /api/form {"what":"value","path":PATH,"mode":"set"|"rotate"} or {"what":"key"} */
@@ -220,15 +201,15 @@ open_asked(struct console *c, const struct http_request *q, struct http_reply *r
 	char what[8], mode[8] = "set", path[QUESTION_PATH_MAX + 1];
 	struct json_message m;
 	bool is_good = json_scan(q->body, q->body_len, &m) == 0 &&
-		       text_of(&m.root, "what", what, sizeof(what));
+		       console_text(m.root, "what", what, sizeof(what));
 
 	if (is_good && strcmp(what, "key") == 0) {
 		form_open(c, COMMAND_FORM_KEY, NULL, q, reply);
 		return;
 	}
 	is_good = is_good && strcmp(what, "value") == 0 &&
-		  text_of(&m.root, "path", path, sizeof(path)) &&
-		  text_of(&m.root, "mode", mode, sizeof(mode)) &&
+		  console_text(m.root, "path", path, sizeof(path)) &&
+		  console_text(m.root, "mode", mode, sizeof(mode)) &&
 		  (strcmp(mode, "set") == 0 || strcmp(mode, "rotate") == 0);
 	if (is_good)
 		form_open(c,

@@ -28,6 +28,7 @@
 #include "supervisor/console/command_runs.h"
 #include "supervisor/console/http.h"
 #include "supervisor/console/logins.h"
+#include "supervisor/json/json.h"
 
 #define CONSOLE_AUTHORITY_MAX 32
 
@@ -60,6 +61,11 @@ http_fn console_answer;
 
 /* Fills the reply with an error, as JSON; any text may be its reason. */
 void console_error(struct http_reply *, unsigned int status, const char *why);
+/* The same, for -errno of command_run. invalid: the reason of -EINVAL. */
+void console_not_run(struct http_reply *, int r, const char *invalid);
+#define CONSOLE_INVALID "invalid request: reload the page, and try again"
+/* A text member. False: the object has no such text, or one of cap bytes or more. */
+bool console_text(struct json object, const char *name, char *out, size_t cap);
 
 /* views.c: what a command of kennel shows or changes. False: it has no such path. */
 bool view_answer(struct console *, const struct http_request *, struct http_reply *);
@@ -74,8 +80,6 @@ void view_refuse(struct http_reply *, unsigned int status, struct buf *output);
 /* keys.c */
 /* POST /api/keys/challenge, /api/form. False: another path. */
 bool keys_answer(struct console *, const struct http_request *, struct http_reply *);
-/* Why a command was not run (-errno of command_run). */
-void key_not_run(struct http_reply *, int r);
 /* Has a key signed for this digest? Of the request's member `assertion`: fn with the status of
  * the command, 0 if the keeper agrees. 0; -ENOKEY: it has none; -errno of command_run. */
 int key_confirm(struct console *, const char *sha256, const struct http_request *,

@@ -30,6 +30,25 @@ console_error(struct http_reply *reply, unsigned int status, const char *why)
 	reply->status = status;
 }
 
+void
+console_not_run(struct http_reply *reply, int r, const char *invalid)
+{
+	console_error(reply, r == -EINVAL ? HTTP_BAD : HTTP_UNAVAILABLE,
+	    r == -EINVAL  ? invalid
+	    : r == -EBUSY ? "too many commands run; try again in a second"
+			  : "unable to run a command of kennel; try again");
+}
+
+bool
+console_text(struct json object, const char *name, char *out, size_t cap)
+{
+	struct json value;
+	size_t len;
+
+	return json_get(object, name, &value) == 0 &&
+	       json_text(value, out, cap, &len) == 0;
+}
+
 static void
 put_login(struct http_reply *reply, uint64_t left_ns, const char *key)
 {
@@ -46,19 +65,6 @@ put_login(struct http_reply *reply, uint64_t left_ns, const char *key)
 }
 
 /* ---- the login ------------------------------------------------------------------ */
-
-/* Reads a text member of the body. False: it has no such text. */
-static bool
-body_text(const struct http_request *q, const char *name, char *out, size_t cap)
-{
-	struct json_message m;
-	struct json value;
-	size_t len;
-
-	return json_scan(q->body, q->body_len, &m) == 0 &&
-	       json_get(m.root, name, &value) == 0 &&
-	       json_text(value, out, cap, &len) == 0;
-}
 
 static void
 enter_refused(struct console *c, struct http_reply *reply, int r)
@@ -130,10 +136,12 @@ static void
 enter(struct console *c, const struct http_request *q, struct http_reply *reply)
 {
 	char link[LOGIN_TEXT_MAX];
+	struct json_message m;
 	struct entered *e;
 	int r;
 
-	if (!body_text(q, "link", link, sizeof(link))) {
+	if (json_scan(q->body, q->body_len, &m) < 0 ||
+	    !console_text(m.root, "link", link, sizeof(link))) {
 		console_error(reply, HTTP_BAD, "expected the member `link`, a text");
 		return;
 	}

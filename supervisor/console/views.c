@@ -211,14 +211,10 @@ start(struct console *c, struct command_call *call, const struct view *view,
 		return;
 	}
 	free(p);
-	console_error(reply, r == -EINVAL ? HTTP_BAD : HTTP_UNAVAILABLE,
-	    r == -EINVAL && view != NULL
-		? "a filter is longer than 255 bytes or has a control character"
-	    : r == -EINVAL
-		? "a name is empty, longer than 255 bytes, begins with - or has "
-		  "a control character"
-	    : r == -EBUSY ? "too many commands run; try again in a second"
-			  : "unable to run a command of kennel; try again");
+	console_not_run(reply, r,
+	    view != NULL ? "a filter is longer than 255 bytes or has a control character"
+			 : "a name is empty, longer than 255 bytes, begins with - or has "
+			   "a control character");
 }
 
 /* ---- a page of the log ----------------------------------------------------------------- */
