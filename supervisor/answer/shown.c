@@ -3,10 +3,11 @@
  * approve list --json` on standard input.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "shim/base/array.h"
+#include "shim/base/fd.h"
 #include "shim/base/hex.h"
 #include "supervisor/answer/private.h"
 #include "supervisor/json/json.h"
@@ -14,30 +15,10 @@
 /* Each byte of a detail may become six in JSON. */
 #define LINE_MAX_BYTES (8 * (QUESTION_DETAIL_MAX + QUESTION_TEXT_MAX))
 
-/* Reads to the end: the length, -EMSGSIZE, or -errno. */
-static ssize_t
-read_all(int fd, uint8_t *out, size_t cap)
+/* Of a struct shown: 0 or -EINVAL. */
+static int
+take(struct json root, struct shown *ret)
 {
-	size_t len = 0;
-	ssize_t n;
-
-	while ((n = read(fd, out + len, cap - len)) != 0) {
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		len += (size_t)n;
-		if (len == cap)
-			return -EMSGSIZE;
-	}
-	return (ssize_t)len;
-}
-
-int
-shown_read(int fd, struct shown *ret)
-{
-	static uint8_t line[LINE_MAX_BYTES];
-	ssize_t len = read_all(fd, line, sizeof(line));
 	const struct {
 		const char *name;
 		char *out;
@@ -49,17 +30,30 @@ shown_read(int fd, struct shown *ret)
 	    {"detail", ret->detail, sizeof(ret->detail)},
 	    {"sha256", ret->sha256, sizeof(ret->sha256)},
 	};
-	struct json_message m;
 	struct json value;
 	size_t n;
 
-	if (len < 0 || json_scan(line, (size_t)len, &m) < 0)
-		return -EINVAL;
 	for (size_t i = 0; i < ARRAY_LEN(field); i++)
-		if (json_get(m.root, field[i].name, &value) < 0 ||
+		if (json_get(root, field[i].name, &value) < 0 ||
 		    json_text(value, field[i].out, field[i].cap, &n) < 0)
 			return -EINVAL;
 	return 0;
+}
+
+int
+shown_read(int fd, struct shown *ret)
+{
+	struct json_message m;
+	char *line = NULL;
+	size_t len = 0;
+	int r = fd_slurp(fd, LINE_MAX_BYTES - 1, &line, &len);
+
+	if (r == 0)
+		r = json_scan((const uint8_t *)line, len, &m);
+	if (r == 0)
+		r = take(m.root, ret);
+	free(line);
+	return r < 0 ? -EINVAL : 0;
 }
 
 bool

@@ -31,23 +31,14 @@ _Static_assert((int)META_NEVER == (int)APPROVE_NONE &&
 /* ---- approval rules of manifests -------------------------------------------------- */
 
 /* For any path, whether or not the project names it: this only adds approvals and
- * reveals nothing. */
-static uint32_t
-approve_of(const struct metas *m, const char *path)
+ * reveals nothing. NULL: no manifest has the path. */
+static const struct meta *
+meta_of(const struct metas *m, const char *path)
 {
 	for (size_t i = 0; i < m->n; i++)
 		if (!m->meta[i].internal && strcmp(m->meta[i].path, path) == 0)
-			return (uint32_t)m->meta[i].approve;
-	return APPROVE_NONE;
-}
-
-static uint32_t
-factor_of(const struct metas *m, const char *path)
-{
-	for (size_t i = 0; i < m->n; i++)
-		if (!m->meta[i].internal && strcmp(m->meta[i].path, path) == 0)
-			return (uint32_t)m->meta[i].factor;
-	return FACTOR_NONE;
+			return &m->meta[i];
+	return NULL;
 }
 
 static int
@@ -133,6 +124,7 @@ asked_approves(
 	for (uint32_t i = 0; r == 0 && i < rows.n; i++) {
 		const struct sealed_secret *row = &f->policy.secret[rows.first + i];
 		const char *path = policy_secret_path(&f->policy, row);
+		const struct meta *meta;
 
 		ret->of[i] = APPROVE_NONE;
 		ret->factor[i] = row->factor;
@@ -140,10 +132,11 @@ asked_approves(
 			r = read_manifests(&m, why);
 			read = r == 0;
 		}
-		if (r == 0 && path != NULL) {
-			ret->of[i] = approve_of(&m, path);
-			if (factor_of(&m, path) > row->factor)
-				ret->factor[i] = factor_of(&m, path);
+		meta = r == 0 && path != NULL ? meta_of(&m, path) : NULL;
+		if (meta != NULL) {
+			ret->of[i] = (uint32_t)meta->approve;
+			if ((uint32_t)meta->factor > row->factor)
+				ret->factor[i] = (uint32_t)meta->factor;
 		}
 		any = any || row->approve != APPROVE_NONE || ret->of[i] != APPROVE_NONE;
 	}

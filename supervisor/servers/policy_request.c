@@ -13,7 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "policy/base/output.h"
 #include "policy/check/request.h"
 #include "policy/cli/policy_main.h"
 #include "shim/base/array.h"
@@ -24,6 +23,7 @@
 #include "supervisor/cli/cli.h"
 #include "supervisor/registry/reference.h"
 #include "supervisor/servers/known_policies.h"
+#include "supervisor/servers/servers.h"
 
 #define REQUEST_MAX (64u << 10) /* bytes */
 #define OPTIONS_MAX 8
@@ -132,19 +132,8 @@ check_request(
 static int
 refuse(bool json, const char *field, const struct reason *why)
 {
-	struct out o;
-
 	log_error("policy explain: %s", why->text);
-	if (!json)
-		return EXIT_INPUT;
-	out_init(&o, stdout);
-	out_object(&o, NULL);
-	out_object(&o, "error");
-	out_text_or_null(&o, "field", field);
-	out_text(&o, "message", why->text);
-	out_end(&o);
-	out_end(&o);
-	return fflush(stdout) != 0 ? EXIT_FAILED : EXIT_INPUT;
+	return json && !server_put_refusal(field, why->text) ? EXIT_FAILED : EXIT_INPUT;
 }
 
 /* The file of the policy with which the server starts; the caller frees. */

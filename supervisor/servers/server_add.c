@@ -3,9 +3,9 @@
  * standard input has it, so that no text of it is among the arguments of a process, and
  * what is printed is JSON too: this is what the console runs.
  *
- * Process: kennel, as the calling user. Starts nothing, unless --connect is given. Each addition and each refusal has
- * a record in the audit log. An argument may be a misplaced secret: only names of
- * servers and files are shown.
+ * Process: kennel, as the calling user. Starts nothing, unless --connect is given. Each
+ * addition and each refusal has a record in the audit log. An argument may be a misplaced
+ * secret: only names of servers and files are shown.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -354,20 +354,19 @@ read_entry(struct adding *a, struct reason *why)
 	return r;
 }
 
-/* The refusal, for a program: {"error":{"field":"url","message":"..."}} */
-static void
-put_refusal(const struct reason *why)
+bool
+server_put_refusal(const char *field, const char *message)
 {
 	struct out o;
 
 	out_init(&o, stdout);
 	out_object(&o, NULL);
 	out_object(&o, "error");
-	out_text_or_null(&o, "field", row_member(why));
-	out_text(&o, "message", why->text);
+	out_text_or_null(&o, "field", field);
+	out_text(&o, "message", message);
 	out_end(&o);
 	out_end(&o);
-	(void)fflush(stdout); /* the status says it too */
+	return fflush(stdout) == 0;
 }
 
 static bool
@@ -411,7 +410,8 @@ server_add_main(int argc, char **argv)
 		status = add(&a);
 	} else if (status < 0) {
 		if (a.json)
-			put_refusal(&why);
+			(void)server_put_refusal(
+			    row_member(&why), why.text); /* the status says it too */
 		log_error("server add: %s", why.text);
 		if (a.row.name != NULL && !row_name_is_valid(a.row.name))
 			a.row.name = NULL; /* it may be anything */

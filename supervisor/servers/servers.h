@@ -74,6 +74,12 @@ struct server_state {
 void server_state(
     const struct server_view *, const struct server_row *, struct server_state *ret);
 
+/* ---- server_add.c -------------------------------------------------------------- */
+
+/* Prints a refusal for a program: {"error":{"field":"url","message":"..."}}; field may be
+ * NULL. False: it could not be printed. */
+bool server_put_refusal(const char *field, const char *message);
+
 /* ---- server_list.c ------------------------------------------------------------- */
 
 struct out;
