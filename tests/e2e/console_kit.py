@@ -57,6 +57,23 @@ class Terminal:
         return self.p.returncode
 
 
+def exchange(at, port, method, path, send, data=None):
+    """(status, headers, body) for a request with just these headers, and a length if there is data; a list is a header
+    that comes more than once."""
+    c = http.client.HTTPConnection(at, port, timeout=LONG)
+    c.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+    for name, value in send.items():
+        for one in value if isinstance(value, list) else [value]:
+            c.putheader(name, one)
+    if data is not None:
+        c.putheader("Content-Length", str(len(data)))
+    c.endheaders(data or None)
+    r = c.getresponse()
+    got = r.status, r.headers, r.read()
+    c.close()
+    return got
+
+
 class Console(Terminal):
     """kennel console, and a browser without a browser's rules."""
 
@@ -81,22 +98,10 @@ class Console(Terminal):
         if self.key:
             send["X-Kennel-Key"] = self.key
         send.update(headers or {})
-        c = http.client.HTTPConnection(at, self.port, timeout=LONG)
-        c.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
-        for name, value in send.items():
-            if name not in leave_out:
-                for one in value if isinstance(value, list) else [value]:
-                    c.putheader(name, one)
         data = body if isinstance(body, bytes) else None
         if method == "POST" and data is None:
             data = json.dumps(body or {}).encode()
-        if data is not None:
-            c.putheader("Content-Length", str(len(data)))
-        c.endheaders(data)
-        r = c.getresponse()
-        got = r.status, r.headers, r.read()
-        c.close()
-        return got
+        return exchange(at, self.port, method, path, {k: v for k, v in send.items() if k not in leave_out}, data)
 
     def json(self, method, path, body=None, **how):
         """(status, value)"""

@@ -13,6 +13,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 from kit import *  # noqa: E402,F403
+from clock import ORIG, POKE, RAX, RDI, RSI, RSP, libc, ptrace, put_registers, registers  # noqa: E402
 from console_kit import *  # noqa: E402,F403
 from secrets_kit import PATH, Session, server  # noqa: E402
 
@@ -45,20 +46,10 @@ def heads(c):
 
 # ---- a confined server that is taken over ---------------------------------------------------
 
-SEIZE, INTERRUPT, GETREGS, SETREGS, STEP, POKE, DETACH = 0x4206, 0x4207, 12, 13, 9, 5, 17
+SEIZE, INTERRUPT, STEP, DETACH = 0x4206, 0x4207, 9, 17
 WALL = 0x40000000
-RAX, RDX, RSI, RDI, ORIG, RIP, RSP = 10, 12, 13, 14, 15, 16, 19
+RDX, RIP = 12, 16
 CALLS = {"getpid": 39, "socket": 41, "connect": 42, "bind": 49, "execve": 59, "openat": 257, "getdents64": 217, "write": 1}
-REGISTERS = struct.Struct("27Q")
-libc = ctypes.CDLL(None, use_errno=True)
-libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
-libc.ptrace.restype = ctypes.c_long
-
-
-def ptrace(what, pid, address=0, data=0):
-    ctypes.set_errno(0)
-    if libc.ptrace(what, pid, address, data) == -1 and ctypes.get_errno():
-        raise OSError(ctypes.get_errno(), "ptrace %d of %d" % (what, pid))
 
 
 class Taken:
@@ -69,9 +60,7 @@ class Taken:
         ptrace(SEIZE, pid)
         ptrace(INTERRUPT, pid)
         os.waitpid(pid, WALL)
-        self.raw = ctypes.create_string_buffer(REGISTERS.size)
-        ptrace(GETREGS, pid, 0, ctypes.addressof(self.raw))
-        self.registers = REGISTERS.unpack(self.raw.raw)
+        self.registers = registers(pid)
 
     def memory(self, data):
         """Where these bytes are in its stack now."""
@@ -87,17 +76,15 @@ class Taken:
         r[RAX], r[RDI], r[RSI], r[RDX] = CALLS[name], a & 2 ** 64 - 1, b, c
         r[ORIG] = 2 ** 64 - 1  # the call in which it was interrupted does not begin again
         r[RIP] -= 2  # that call's own instruction
-        new = ctypes.create_string_buffer(REGISTERS.pack(*r), REGISTERS.size)
-        ptrace(SETREGS, self.pid, 0, ctypes.addressof(new))
+        put_registers(self.pid, r)
         ptrace(STEP, self.pid)
         _, status = os.waitpid(self.pid, WALL)
         if os.WIFSIGNALED(status):
             return signal.Signals(os.WTERMSIG(status)).name
-        ptrace(GETREGS, self.pid, 0, ctypes.addressof(new))
-        return ctypes.c_int64(REGISTERS.unpack(new.raw)[RAX]).value
+        return ctypes.c_int64(registers(self.pid)[RAX]).value
 
     def leave(self):
-        ptrace(SETREGS, self.pid, 0, ctypes.addressof(self.raw))
+        put_registers(self.pid, self.registers)
         ptrace(DETACH, self.pid)
 
 

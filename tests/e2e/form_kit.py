@@ -1,12 +1,12 @@
 """A page of kennel-form, and a client of it that sends what it likes."""
 import base64
-import http.client
 import json
 import re
 import select
 import subprocess
 
 from kit import *  # noqa: F403
+from console_kit import exchange
 
 LONG = 45  # seconds until something that must come is given up
 
@@ -42,19 +42,8 @@ class Form:
         if method == "POST":
             send.update({"Origin": "http://" + self.host(), "Content-Type": "application/octet-stream"})
         send.update(headers or {})
-        c = http.client.HTTPConnection(at, self.port, timeout=LONG)
-        c.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
-        for name, value in send.items():
-            if name not in leave_out:
-                for one in value if isinstance(value, list) else [value]:
-                    c.putheader(name, one)
-        if method == "POST":
-            c.putheader("Content-Length", str(len(body)))
-        c.endheaders(body or None)
-        r = c.getresponse()
-        got = r.status, r.headers, r.read()
-        c.close()
-        return got
+        return exchange(at, self.port, method, path, {k: v for k, v in send.items() if k not in leave_out},
+                        body if method == "POST" else None)
 
     def get(self, path, **how):
         return self.request("GET", "/%s/%s" % (self.token, path), **how)

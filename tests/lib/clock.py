@@ -99,4 +99,5 @@ def main():
         entering = not entering
 
 
-main()
+if __name__ == "__main__":
+    main()
