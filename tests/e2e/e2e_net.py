@@ -510,6 +510,11 @@ def pipes():
         a = kennel_run(toy_policy(more))
         a.initialize()
         pid, = [p for p, comm in descendants(os.getpid()).items() if comm == "kennel-egress"]
+
+        def filtered():  # the relay's last step; the server starts beside it
+            with open("/proc/%d/status" % pid) as f:
+                return "Seccomp:\t2" in f.read()
+        check(wait_for(filtered, 5), "a relay without a filter")
         links = [os.readlink("/proc/%d/fd/%s" % (pid, n)) for n in os.listdir("/proc/%d/fd" % pid)]
         a.close()
         check(wait_for(lambda: pid not in descendants(os.getpid()), 5) is not None, "a relay stays")
