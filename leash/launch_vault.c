@@ -132,7 +132,7 @@ read_signatures(int fd)
 	return r;
 }
 
-/* No keeper is running: the vault is locked, or there is none. */
+/* No keeper is running: the vault is locked or missing. */
 static uint32_t
 closed_reason(void)
 {

@@ -399,7 +399,7 @@ on_report(struct network *n, const struct egress_report *e)
 	}
 }
 
-/* Handles one report of the relay; false: there is none now. */
+/* Handles one report of the relay; false: none has come. */
 static bool
 hear_one(struct network *n)
 {

@@ -7,7 +7,7 @@
  *						    --> deny, nobody ---> REFUSED: reset
  *
  * Process: the leash.  Trusts the supervisor for what the person said.  kennel-dial
- * is told of each agreement from here; kennel-egress cannot make one.
+ * learns each agreement from here; kennel-egress cannot make one.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -29,7 +29,7 @@ enum exec_event {
 	EXEC_RESUMED,     /* and that is over */
 	EXEC_SAME,        /* exec stop: what was granted */
 	EXEC_DIFFERS,     /* exec stop: something else; killed */
-	EXEC_FAILED,      /* back from a failed exec, or killed by somebody else */
+	EXEC_FAILED,      /* back from a failed exec, or killed by another process */
 	EXEC_LEADER_DEAD, /* it led its group and ended before it */
 	EXEC_REAPED,      /* its status was collected */
 	EXEC_EVENTS,

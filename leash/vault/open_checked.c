@@ -128,7 +128,7 @@ is_program(int fd)
 	       syscall(SYS_faccessat2, fd, "", X_OK, AT_EMPTY_PATH | AT_EACCESS) == 0;
 }
 
-/* It runs outside the sandbox, with this user's files: nobody else may change it. */
+/* It runs outside the sandbox, with this user's files: no other user may change it. */
 static int
 owner_check(struct walk *w, int fd)
 {

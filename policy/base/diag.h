@@ -53,7 +53,7 @@ void diag_host_in(const char *code, struct diag *, struct at, const char *, ...)
 #define diag_error(...)   diag_error_in(DIAG_CODE, __VA_ARGS__)
 #define diag_warning(...) diag_warning_in(DIAG_CODE, __VA_ARGS__)
 #define diag_host(...)    diag_host_in(DIAG_CODE, __VA_ARGS__)
-/* The number of messages that say that nothing can be compiled. */
+/* The number of messages after which nothing can be compiled. */
 static inline size_t
 diag_failures(const struct diag *d)
 {

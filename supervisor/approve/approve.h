@@ -163,7 +163,7 @@ int question_answer(struct queue *, uint32_t number,
     const uint8_t digest[QUESTION_DIGEST_LEN], const struct question_reply *);
 
 /* Asks which factor a person has given for this digest: an enum question_factor, or -errno.
- * Without this function nobody has given any. */
+ * Without this function no person has given any. */
 typedef int queue_factor_fn(void *arg, const uint8_t digest[QUESTION_DIGEST_LEN]);
 void queue_on_factor(struct queue *, queue_factor_fn *, void *arg);
 

@@ -34,7 +34,7 @@ columns_of(int fd)
 					: (int)n;
 }
 
-static struct terminal kept; /* of kept_fd, behind a pager */
+static struct terminal kept; /* of kept_fd, while a pager runs */
 static int kept_fd = -1;
 
 void

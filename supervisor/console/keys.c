@@ -26,7 +26,7 @@
 
 /* ---- a challenge ------------------------------------------------------------------- */
 
-/* Callback of command_run: JSON, or why there is none. */
+/* Callback of command_run: JSON, or why it is missing. */
 static void
 on_challenge(void *arg, int status, struct buf *output)
 {

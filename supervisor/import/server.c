@@ -333,7 +333,7 @@ take_back(const struct writing *w, struct made *made)
 
 	policy_path(made, path);
 	if (!made->reused) {
-		(void)unlink(path); /* or there is none */
+		(void)unlink(path); /* or it does not exist */
 		work_drop(w, made->entry);
 	}
 	for (size_t i = 0; !made->reused && made->secret_n > 0; i++) {
@@ -363,7 +363,7 @@ policy_text(const char *path)
 	return text;
 }
 
-/* The line with the command; its length is in *ret. NULL: there is none. */
+/* The line with the command; its length is in *ret. NULL: no line has it. */
 static const char *
 run_line(const char *text, size_t *ret)
 {

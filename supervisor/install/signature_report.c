@@ -27,7 +27,7 @@ lists(struct json report, const char *key)
 	return json_next(&walk, &none, &item);
 }
 
-/* A text of npm's report of an error: "" if there is none, "?" if it is too long. */
+/* A text of npm's report of an error: "" if it is missing, "?" if it is too long. */
 static void
 text_of(struct json error, const char *key, char ret[REASON_MAX])
 {

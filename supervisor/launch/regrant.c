@@ -131,7 +131,7 @@ struct regranting {
 	struct json grants;
 };
 
-/* The member's text; "" if there is none. */
+/* The member's text; "" if it is missing. */
 static const char *
 text_of(struct json object, const char *name, char *out, size_t cap)
 {

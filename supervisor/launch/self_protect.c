@@ -28,7 +28,7 @@
 
 #define READ_TOO (RIGHT_READ | RIGHT_WRITE)
 
-/* The path without a slash at its end. False: there is none. */
+/* The path without a slash at its end. False: too long. */
 static bool
 join(const char *base, const char *below, char ret[PATH_MAX])
 {

@@ -123,7 +123,7 @@ lint_names_add(struct lint_names *names, const char *server, const char *tool, s
 		free(k.name);
 		free(k.skeleton);
 		free((char *)(uintptr_t)k.server);
-		/* cppcheck-suppress memleak ; freed above, behind a cast */
+		/* cppcheck-suppress memleak ; freed above, through a cast */
 		return -ENOMEM;
 	}
 	names->row = more;

@@ -297,7 +297,7 @@ static const struct keyword rows[] = {
     {"dependencies", FOR_OBJECT, compile_dependencies, check_dependencies, tell_required},
     {"propertyNames", FOR_OBJECT, compile_schema, check_propertynames, NULL},
     {"properties", FOR_OBJECT, compile_properties, check_properties, NULL},
-    /* after properties: a `const` in them tells alternatives apart */
+    /* after properties: a `const` in them distinguishes alternatives */
     {"required", FOR_OBJECT, compile_required, check_required, tell_required},
     {"patternProperties", FOR_OBJECT, compile_patterns, check_patterns, NULL},
     {"additionalProperties", FOR_OBJECT, compile_additional, check_additional,

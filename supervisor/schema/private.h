@@ -117,7 +117,7 @@ struct schema {
 	void *warn_arg;
 };
 
-/* Says that this value of the schema is not checked. */
+/* Reports a value of the schema that is not checked. */
 void schema_warn(const struct schema *, uint32_t value, const char *, ...)
     __attribute__((format(printf, 3, 4)));
 /* This value is a schema: it gets a node, now or later. 0, -ENOMEM. */
@@ -219,7 +219,7 @@ void failure_tell(const struct check *, char why[SCHEMA_WHY_MAX]);
 enum keyword_kind { /* of alternatives that fail at one place, which are told */
 	KIND_OTHER,
 	KIND_TYPE,  /* together */
-	KIND_VALUE, /* together, and before all others: a value that tells forms apart */
+	KIND_VALUE, /* together, and before all others: a value that distinguishes forms */
 };
 
 struct keyword {

@@ -1,6 +1,6 @@
 /*
  * Requests that a person answers: what an agent polls by their ids. In memory only, and
- * of one session: nobody else can poll them.
+ * of one session: no other session can poll them.
  *
  *	pending ── answered ──▶ ok cancelled (other kinds) · once session denied (use-approval)
  *	   ├────── its time is over ──▶ expired

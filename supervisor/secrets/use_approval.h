@@ -38,8 +38,8 @@ struct secrets_approvals;
 
 struct secrets_approvals_order {      /* all borrowed */
 	const char *name;             /* of this process, where no server is meant */
-	struct queue *queue;          /* NULL: nobody can be asked */
-	struct report *const *report; /* points to NULL while there is none */
+	struct queue *queue;          /* NULL: no person can be asked */
+	struct report *const *report; /* points to NULL while none is open */
 	secrets_holders_fn *holders;
 	/* asks for the manifests and the epoch of the vault, which are passed to
 	 * secrets_approvals_reread() and secrets_approvals_epoch() */

@@ -41,7 +41,7 @@ progress(struct hub *h, const struct notice *n)
 	notice_pass(h, n);
 }
 
-/* The logger's name tells the servers apart. */
+/* The logger's name identifies the server. */
 static void
 log_message(struct hub *h, const struct notice *n)
 {

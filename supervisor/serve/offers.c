@@ -182,7 +182,7 @@ out:
 
 /* ---- from the pins ---------------------------------------------------------------- */
 
-/* pin: of this agent's variant; NULL: there is none. */
+/* pin: of this agent's variant, or NULL. */
 static int
 take_pin(struct server *s, const struct sealed_pin *any, const struct sealed_pin *pin)
 {

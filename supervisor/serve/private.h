@@ -509,7 +509,7 @@ void route_reply(struct hub *, struct route *, const uint8_t *line, size_t len,
 void route_error(struct hub *, struct route *, int code, const char *text);
 void routes_timer(struct hub *, uint64_t now);
 uint64_t routes_next(struct hub *);
-/* Tells the server that nobody waits for it. */
+/* Cancels a request at its server. */
 void route_cancel(struct hub *, struct route *, const char *reason);
 
 /* bridge.c */

@@ -35,7 +35,7 @@ struct hub_secrets {
 	 * whose answers the hub does not read would stop reading too. */
 	uint64_t asked_at, read_at;
 	bool again;          /* a call came after that request */
-	struct queue *queue; /* NULL: nobody can be asked */
+	struct queue *queue; /* NULL: no person can be asked */
 	struct approve_socket *socket;
 	struct secrets_approvals *approvals;
 	struct file_question *file; /* NULL: no file is asked about */

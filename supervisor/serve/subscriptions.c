@@ -184,7 +184,7 @@ downstream_level(struct downstream *d)
 		h->error = -ENOMEM;
 }
 
-/* A process that has just greeted does not know what an earlier one was told. */
+/* A process that has just greeted does not know what an earlier one knew. */
 void
 subscriptions_replay(struct downstream *d)
 {
@@ -295,7 +295,7 @@ is_first(const struct hub *h, const struct subscription *of)
 	return u == of;
 }
 
-/* The servers are told; one that does not run is started, and then told. */
+/* Each server learns it; one that does not run is started first. */
 static void
 listen_uris(struct hub *h, const struct listen *l)
 {

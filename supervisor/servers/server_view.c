@@ -1,6 +1,6 @@
 /*
  * Policies, mcp-servers.json and the registry as one list of servers: the one function
- * behind `kennel list`, `kennel server list`, `show` and `check`.
+ * for `kennel list`, `kennel server list`, `show` and `check`.
  */
 #include <errno.h>
 #include <stdio.h>

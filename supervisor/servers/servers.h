@@ -35,7 +35,7 @@
 /* All that is known of the configured servers. */
 struct server_view {
 	struct known_policies policies;
-	struct registry *registry; /* NULL: there is none yet */
+	struct registry *registry; /* NULL: not created yet */
 	struct server_rows stored; /* its rows */
 	struct global_file file;
 	bool file_broken; /* it is invalid, or a server of it is */

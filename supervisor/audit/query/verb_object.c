@@ -313,7 +313,7 @@ enum { CALL = ARRAY_LEN(approved_column) - 2 };
 #define BULK_NS  (10 * NS_PER_S)     /* longest gap in a series */
 #define BULK_N   5
 
-/* The first part of a key tells these rows from those of odd_answer. */
+/* The first part of a key separates these rows from those of odd_answer. */
 #define PENDING "\001 pending" /* an answer whose call is not recorded yet */
 #define MADE    "\001 made"    /* a call that was made after an answer */
 

@@ -31,7 +31,7 @@ struct expose; /* a pattern: SERVER.TOOL */
 
 struct settings {
 	struct arena *arena;
-	const char *file;        /* the one that was read; NULL: there is none */
+	const char *file;        /* the one that was read; NULL: no file */
 	uint32_t facets_allowed; /* as in struct facet_lists */
 	uint32_t facets_denied;
 	bool has_budget;
