@@ -19,6 +19,10 @@
  * SQLite does not report where a page ends, but it counts the pages that it has
  * requested: without a new request, the page is the same. On any mismatch the piece
  * is checked again, each record by its number, and that result is reported.
+ *
+ * A single thread scans the table from its first row to its end, without a new search
+ * at a piece, and has then counted the rows. Several threads begin at each piece, and
+ * verify.c counts the rows afterwards.
  */
 #include <inttypes.h>
 #include <sqlite3.h>
@@ -53,7 +57,9 @@ enum {
 
 struct rows {
 	sqlite3 *db;
-	sqlite3_stmt *rec, *scan_rec, *exists, *tile;
+	sqlite3_stmt *rec, *scan_rec, *all, *exists, *tile;
+	bool whole;          /* all has shown the pieces so far, and nothing else */
+	uint64_t shown;      /* records that all has shown */
 	uint64_t page_first; /* first record of this page in this piece */
 	size_t page_bytes;
 	int64_t pages; /* SQLite's count of requested pages */
@@ -439,14 +445,12 @@ check_tile_behind(struct rows *rows, struct piece *piece, uint64_t i)
 	return r;
 }
 
-/* Checks the records with a scan. */
+/* Checks the records with this scan. */
 static int
-check_scanned(struct rows *rows, struct piece *piece)
+check_scanned(struct rows *rows, struct piece *piece, sqlite3_stmt *s)
 {
-	sqlite3_stmt *s = rows->scan_rec;
 	int r = 0;
 
-	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)piece->first);
 	for (uint64_t i = 0; r == 0 && i < piece->n; i++) {
 		bool shown = has_row(rows, s);
 
@@ -458,9 +462,34 @@ check_scanned(struct rows *rows, struct piece *piece)
 		if (r == 0)
 			r = check_tile_behind(rows, piece, i);
 	}
-	(void)sqlite3_reset(s);
 	if (r == 0 && piece->n > 0 && !is_found(rows, piece->first + piece->n - 1))
 		r = -EBADMSG;
+	return r;
+}
+
+/* Checks the records with the scan of the whole table, which a piece out of turn, or any
+ * mismatch, ends for good. */
+static int
+check_in_turn(struct rows *rows, struct piece *piece)
+{
+	if (rows->whole && check_scanned(rows, piece, rows->all) == 0) {
+		rows->shown += piece->n;
+		return 0;
+	}
+	rows->whole = false;
+	(void)sqlite3_reset(rows->all);
+	return -EBADMSG;
+}
+
+/* Checks the records with a scan that begins at the first of them. */
+static int
+check_from_first(struct rows *rows, struct piece *piece)
+{
+	int r;
+
+	(void)sqlite3_bind_int64(rows->scan_rec, 1, (sqlite3_int64)piece->first);
+	r = check_scanned(rows, piece, rows->scan_rec);
+	(void)sqlite3_reset(rows->scan_rec);
 	return r;
 }
 
@@ -490,9 +519,12 @@ piece_begin(struct piece *piece)
 void
 rows_check(struct rows *rows, struct piece *piece)
 {
-	piece_begin(piece);
 	rows->trouble = false;
-	if (check_scanned(rows, piece) == 0)
+	piece_begin(piece);
+	if (check_in_turn(rows, piece) == 0)
+		return;
+	piece_begin(piece);
+	if (check_from_first(rows, piece) == 0)
 		return;
 	piece_begin(piece);
 	if (check_each(rows, piece) < 0)
@@ -505,6 +537,17 @@ rows_check(struct rows *rows, struct piece *piece)
 		    "this record, or a later one, differs between a scan and a lookup");
 }
 
+bool
+rows_counted(struct rows *rows, uint64_t *ret)
+{
+	bool whole = rows->whole && sqlite3_step(rows->all) == SQLITE_DONE;
+
+	rows->whole = false;
+	(void)sqlite3_reset(rows->all);
+	*ret = rows->shown;
+	return whole;
+}
+
 int
 rows_new(sqlite3 *db, struct verify_answer *answer, struct rows **ret)
 {
@@ -513,12 +556,16 @@ rows_new(sqlite3 *db, struct verify_answer *answer, struct rows **ret)
 	if (rows == NULL)
 		return found(answer, UNKNOWN, "out of memory");
 	rows->db = db;
+	rows->whole = true;
 	if (sqlite3_prepare_v2(db,
 		"SELECT " COLUMNS_SQL " FROM rec NOT INDEXED WHERE idx = ?", -1,
 		&rows->rec, NULL) != SQLITE_OK ||
 	    sqlite3_prepare_v2(db,
 		"SELECT " COLUMNS_SQL " FROM rec NOT INDEXED WHERE idx >= ? ORDER BY idx",
 		-1, &rows->scan_rec, NULL) != SQLITE_OK ||
+	    sqlite3_prepare_v2(db,
+		"SELECT " COLUMNS_SQL " FROM rec NOT INDEXED ORDER BY idx", -1,
+		&rows->all, NULL) != SQLITE_OK ||
 	    sqlite3_prepare_v2(db, "SELECT 1 FROM rec NOT INDEXED WHERE idx = ?", -1,
 		&rows->exists, NULL) != SQLITE_OK ||
 	    sqlite3_prepare_v2(db, "SELECT root, h FROM tile WHERE level = 0 AND n = ?",
@@ -537,6 +584,7 @@ rows_free(struct rows *rows)
 		return;
 	(void)sqlite3_finalize(rows->rec);
 	(void)sqlite3_finalize(rows->scan_rec);
+	(void)sqlite3_finalize(rows->all);
 	(void)sqlite3_finalize(rows->exists);
 	(void)sqlite3_finalize(rows->tile);
 	free(rows);

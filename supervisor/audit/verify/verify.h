@@ -85,6 +85,9 @@ int rows_new(struct sqlite3 *, struct verify_answer *, struct rows **ret);
 void rows_free(struct rows *);
 /* Stores its findings in the piece. */
 void rows_check(struct rows *, struct piece *);
+/* The number of rows in the table, if every piece was checked in turn with this
+ * connection and nothing differed. False: the rows are still to be counted. */
+bool rows_counted(struct rows *, uint64_t *ret);
 
 /* ---- check_indexes.c ----------------------------------------------------- */
 
