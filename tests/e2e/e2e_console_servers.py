@@ -8,6 +8,8 @@ from kit import *  # noqa: E402,F403
 from console_kit import *  # noqa: E402,F403
 from serve_kit import PYTHON, SERVER  # noqa: E402
 
+be_subreaper()
+
 HOSTILE = "<img src=x onerror=alert(1)>\u202e\"'&\\"
 TOKEN = "ghp_" + "a1B2c3D4e5F6" * 3
 USER = "    user nobody\n" if os.getuid() == 0 else ""
@@ -132,7 +134,7 @@ def fails():
         check(started(name), name)
         equal(value["server"]["tool_list"], [])
     # no process of it is left
-    check(wait_for(lambda: not [p for p in processes() if b"late.json" in reads("/proc/%d/cmdline" % p)], LONG), "late")
+    check(wait_for(lambda: not [p for p in descendants(os.getpid()) if b"late.json" in reads("/proc/%d/cmdline" % p)], LONG), "late")
 
 
 @test("S2-53 each field that is missing or wrong is refused by its name, and nothing is stored")
@@ -262,7 +264,7 @@ def disconnects():
         return json.dumps(s.wait(s.n, LONG))
 
     def running():
-        return [p for p in processes() if b"eta.json" in reads("/proc/%d/cmdline" % p)]
+        return [p for p in descendants(s.p.pid) if b"eta.json" in reads("/proc/%d/cmdline" % p)]
 
     within("eta: x", call())
     check(running(), "the control")
