@@ -718,6 +718,7 @@ KENNEL = \
 	supervisor/serve/reply.o \
 	supervisor/serve/routes.o \
 	supervisor/serve/launcher/configured.o \
+	supervisor/serve/launcher/named.o \
 	supervisor/serve/launcher/startable.o \
 	supervisor/serve/launcher/start_order.o \
 	supervisor/serve/server_requests.o \

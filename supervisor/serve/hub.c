@@ -309,6 +309,7 @@ int
 serve_run(const struct serve_order *order)
 {
 	static struct hub h = {.signals = -1, .launcher = -1};
+	char unknown[LEASH_TEXT_MAX] = "";
 	struct reason why = {""};
 	int r;
 
@@ -318,7 +319,9 @@ serve_run(const struct serve_order *order)
 		return refuse(h.status, why.text);
 	if (open_signals(&h.signals) < 0)
 		die("unable to set up signals");
-	r = launcher_fork(&order->launcher, &h.launcher);
+	r = launcher_fork(&order->launcher, &h.launcher, unknown);
+	if (r > 0)
+		return refuse(r, unknown);
 	if (r == 0)
 		r = make(&h);
 	if (r < 0) {

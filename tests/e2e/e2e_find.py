@@ -169,11 +169,12 @@ def others_may_write():
 def misspelt():
     p = Place("misspelt", files=server("files"))
     within("is files meant? `kennel list` shows all", p.refused(78, "filse"))
-    s = Mcp([KENNEL, "serve", "filse"], env=p.env)
-    s.initialize()
-    s.request("tools/list")
-    s.close()
-    within("no policy for server filse; is files meant?", s.stderr())
+    for words in (["filse"], ["files", "filse"]):
+        s = Mcp([KENNEL, "serve"] + words, env=p.env)
+        within("is files meant?", s.request("initialize")["error"]["message"], words)
+        equal(s.p.wait(20), 78, words)
+        within("is files meant? `kennel list` shows all", s.stderr())
+        within("no server is served until `filse` is corrected or removed", s.stderr())
     s = Mcp([KENNEL, "serve", "files"], env=p.env)
     s.initialize()
     s.request("tools/list")

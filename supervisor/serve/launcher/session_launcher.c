@@ -34,9 +34,7 @@
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/base/person_socket.h"
-#include "supervisor/launch/find/duplicate_server.h"
 #include "supervisor/launch/launch.h"
-#include "supervisor/launch/find/policy_files.h"
 #include "supervisor/launch/run_session.h"
 #include "supervisor/secrets/secrets.h"
 #include "supervisor/serve/launcher/configured.h"
@@ -51,9 +49,6 @@ struct launcher {
 	pid_t agent;       /* the program that started kennel serve */
 	pid_t serve;       /* kennel serve: the hub */
 	struct startables servers;
-	const char *file; /* while its names are read */
-	struct servers_seen seen;
-	bool named;
 	bool lost; /* the hub has ended, or does not read */
 };
 
@@ -110,64 +105,6 @@ answer(struct launcher *l, const struct wire_out *out, int fd)
 
 /* ---- policies -------------------------------------------------------------- */
 
-static bool
-is_wanted(const struct launcher *l, const char *name)
-{
-	for (size_t i = 0; i < l->order->name_n; i++)
-		if (strcmp(l->order->name[i], name) == 0)
-			return true;
-	return l->order->name_n == 0;
-}
-
-/* A start by name says so too, but not which of two given files holds. */
-static void
-note_duplicate(struct launcher *l, const struct policy_name *n)
-{
-	enum duplicate is = DUPLICATE_NONE;
-	char text[DUPLICATE_TEXT_MAX];
-
-	if (duplicate_server(&l->seen, n, l->file == NULL, &is, text) < 0)
-		die("out of memory");
-	if (is == DUPLICATE_NONE || !is_wanted(l, n->name))
-		return;
-	if (n->line > 0)
-		log_warn("%s:%u: %s", n->path, n->line, text);
-	else
-		log_warn("%s: %s", n->path, text);
-}
-
-/* Callback for each name: the first file that defines it holds. */
-static void
-note_name(void *arg, const struct policy_name *n)
-{
-	struct launcher *l = arg;
-	struct startable *k;
-
-	note_duplicate(l, n);
-	if (startable_find(&l->servers, n->name) != NULL ||
-	    (k = startable_new(&l->servers, n->name, n->about)) == NULL)
-		return;
-	k->file = l->file;
-	k->has_policy = true;
-}
-
-/* A --policy that defines no name is known by the file's. */
-static void
-note_broken(struct launcher *l)
-{
-	const char *slash = strrchr(l->file, '/');
-	char name[LAUNCHER_NAME_MAX + 1];
-	struct startable *k;
-
-	(void)snprintf(
-	    name, sizeof(name), "%s", slash != NULL ? slash + 1 : l->file); /* cut */
-	k = startable_new(&l->servers, name, "");
-	if (k == NULL)
-		die("too many servers");
-	k->file = l->file;
-	k->has_policy = k->wanted = true;
-}
-
 /* A session that runs keeps the policy that it started with. */
 static void
 find_one(struct launcher *l, struct startable *k)
@@ -198,54 +135,6 @@ find_one(struct launcher *l, struct startable *k)
 	wire_put_u32(&out, reason);
 	wire_put_str(&out, why);
 	answer(l, &out, k->found ? k->policy.fd : -1);
-}
-
-/* A name that nothing defines: find_policy says the same where an agent asks for it. */
-static void
-name_unknown(struct launcher *l, const char *name)
-{
-	char near[SERVER_NAME_LEN_MAX + 1];
-
-	if (server_name_near(name, near, sizeof(near)))
-		log_warn("no policy for server %s; is %s meant? `kennel list` shows all",
-		    name, near);
-	else
-		log_warn("no policy for server %s; `kennel list` shows all", name);
-	(void)startable_new(&l->servers, name, "");
-}
-
-static void
-note_wanted(struct launcher *l)
-{
-	for (size_t i = 0; i < l->servers.n; i++)
-		l->servers.all[i]->wanted |= is_wanted(l, l->servers.all[i]->name);
-}
-
-/* Once: a server whose file comes later is not seen. */
-static void
-name_all(struct launcher *l)
-{
-	int r = 0;
-
-	if (l->named)
-		return;
-	l->named = true;
-	if (l->order->file_n == 0)
-		r = server_names(note_name, l);
-	for (size_t i = 0; i < l->order->file_n; i++) {
-		l->file = l->order->file[i];
-		if (server_names_of(l->file, note_name, l) < 0)
-			note_broken(l); /* find_policy says what is wrong */
-	}
-	l->file = NULL;
-	servers_seen_free(&l->seen);
-	if (r < 0)
-		log_error("unable to find every policy: %s", strerror(-r));
-	startables_configure(&l->servers);
-	for (size_t i = 0; i < l->order->name_n; i++)
-		if (startable_find(&l->servers, l->order->name[i]) == NULL)
-			name_unknown(l, l->order->name[i]);
-	note_wanted(l);
 }
 
 static void
@@ -291,7 +180,6 @@ on_names(struct launcher *l, struct wire_in *in)
 
 	if (wire_end(in) < 0)
 		return;
-	name_all(l);
 	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, LAUNCHER_NAME);
 	for (size_t i = 0; i < l->servers.n; i++) {
@@ -327,7 +215,6 @@ on_find(struct launcher *l, struct wire_in *in)
 {
 	if (wire_end(in) < 0)
 		return;
-	name_all(l);
 	find_wanted(l, false);
 	answer_end(l, LAUNCHER_FOUND);
 }
@@ -355,7 +242,7 @@ on_reread(struct launcher *l, struct wire_in *in)
 	if (wire_end(in) < 0)
 		return;
 	startables_configure(&l->servers);
-	note_wanted(l);
+	startables_want(&l->servers, l->order);
 	find_wanted(l, true);
 	send_skipped(l);
 	wire_out_init(&out, memory, sizeof(memory));
@@ -512,7 +399,8 @@ serve_hub(struct launcher *l)
 	size_t len, fds_n;
 	int r;
 
-	name_all(l); /* while the hub sets itself up */
+	if (l->order->name_n == 0) /* no name can be wrong; the hub sets itself up */
+		(void)startables_name(&l->servers, l->order, NULL);
 	while (open || !idle) {
 		struct pollfd p[2] = {{.fd = l->children, .events = POLLIN},
 		    {.fd = open ? l->hub : -1, .events = POLLIN}};
@@ -563,16 +451,20 @@ leave_agent(void)
 }
 
 int
-launcher_fork(const struct launcher_order *order, int *ret_socket)
+launcher_fork(
+    const struct launcher_order *order, int *ret_socket, char why[LEASH_TEXT_MAX])
 {
 	static struct launcher l; /* large */
-	int pair[2], r = fd_pair(pair);
+	int pair[2], r;
 	pid_t pid;
 
+	l = (struct launcher){.order = order, .agent = getppid(), .serve = getpid()};
+	if (order->name_n > 0 && (r = startables_name(&l.servers, order, why)) != 0)
+		return r;
+	r = fd_pair(pair);
 	if (r < 0)
 		return r;
-	l = (struct launcher){
-	    .order = order, .hub = pair[1], .agent = getppid(), .serve = getpid()};
+	l.hub = pair[1];
 	/* early: fork clone */
 	pid = fork();
 	if (pid == 0) {

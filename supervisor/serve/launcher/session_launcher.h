@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "leash/leash.h"
+
 #define LAUNCHER_PACKET_MAX  8192
 #define LAUNCHER_NAME_MAX    127
 #define LAUNCHER_VERSION_MAX 15 /* bytes of the name of a version of MCP */
@@ -62,9 +64,11 @@ struct launcher_order {
 
 /*
  * Forks the launcher. Call it before this process confines itself or has an agent's byte.
- * 0 and the hub's end of the socket; or -errno. The launcher ends with this socket, after
- * its sessions have ended; then the socket reports its end.
+ * 0 and the hub's end of the socket; -errno; or an exit status and why: no server has one of
+ * the names. The launcher ends with this socket, after its sessions have ended; then the
+ * socket reports its end.
  */
-int launcher_fork(const struct launcher_order *, int *ret_socket);
+int launcher_fork(
+    const struct launcher_order *, int *ret_socket, char why[LEASH_TEXT_MAX]);
 
 #endif

@@ -46,6 +46,14 @@ struct startables {
 struct startable *startable_find(const struct startables *, const char *name);
 /* NULL: too long a name, or too many; logged. */
 struct startable *startable_new(struct startables *, const char *name, const char *about);
+/*
+ * Once, before all of these: names every server that the order may start (named.c). A server
+ * whose file comes later is not seen. 0; or an exit status and why, printed: nothing
+ * defines one of the names that were given.
+ */
+int startables_name(struct startables *, const struct launcher_order *, char *why);
+/* Sets `wanted`. */
+void startables_want(struct startables *, const struct launcher_order *);
 /* Reads, again, what people and files say: rows of servers without a policy are added.
  * If that cannot be read, no server is started any more. */
 void startables_configure(struct startables *);
