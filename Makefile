@@ -729,6 +729,7 @@ KENNEL = \
 	supervisor/serve/subscriptions.o \
 	supervisor/serve/tasks.o \
 	supervisor/serve/turns.o \
+	supervisor/serve/tools/exposed.o \
 	supervisor/serve/tools/facets.o \
 	supervisor/serve/tools/own_tools.o \
 	supervisor/serve/tools/pin_variants.o \

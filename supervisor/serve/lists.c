@@ -10,6 +10,7 @@
 #include "supervisor/base/exit_status.h"
 #include "supervisor/serve/tools/own_tools.h"
 #include "supervisor/serve/private.h"
+#include "supervisor/serve/tools/exposed.h"
 
 #define LIST_TTL_MS 300000
 
@@ -54,61 +55,36 @@ lists_servers(const struct hub *h)
 	return h->order->single || h->settings.expose_n > 0;
 }
 
-/* Tools that the agent's list has of this server, at most. False: there is no such number,
- * because it has no pins and a pattern has `*`. */
-static bool
-count_exposed(const struct hub *h, const struct server *s, size_t *ret)
-{
-	const char *tool;
-
-	*ret = 0;
-	if (!s->ready || !s->enabled)
-		return true;
-	for (size_t i = 0; s->pinned && i < h->items.n; i++)
-		*ret +=
-		    h->items.item[i]->server == s && h->items.item[i]->kind == PIN_TOOL &&
-		    item_offered(h->items.item[i]) && item_exposed(h, h->items.item[i]);
-	for (size_t at = 0;
-	     !s->pinned && (tool = settings_tool(&h->settings, s->name, &at)) != NULL;) {
-		if (strchr(tool, '*') != NULL)
-			return false;
-		*ret += offers_judge(s, PIN_TOOL, tool, strlen(tool)) != VERDICT_DENY;
-	}
-	return true;
-}
-
-/* Exposed tools take room in the agent's context; an administrator may bound them. */
 void
 lists_check_budget(struct hub *h)
 {
-	const struct server *unknown = NULL;
+	const char *unknown = NULL;
 	char why[HUB_TEXT_MAX];
-	size_t n = 0, all = 0;
+	size_t n, all = 0;
 
 	if (h->order->single)
 		return;
-	for (size_t i = 0; i < h->server_n; i++, all += n)
-		if (!count_exposed(h, h->server[i], &n) && unknown == NULL)
-			unknown = h->server[i];
+	for (size_t i = 0; i < h->server_n; i++) {
+		const struct server *s = h->server[i];
+		const struct exposing e = {.settings = &h->settings,
+		    .name = s->name,
+		    .policy = &s->policy,
+		    .server = s->sealed,
+		    .pins = s->pins,
+		    .can = h->can};
+
+		if (!s->ready || !s->enabled)
+			continue;
+		if (!exposed_count(&e, &n) && unknown == NULL)
+			unknown = s->name;
+		all += n;
+	}
 	if (all > 0)
 		log_info("%zu tools of servers are listed beside kennel's own", all);
-	if (!h->settings.has_budget)
-		return;
-	if (unknown != NULL) /* both are shown only, and may be cut */
-		(void)snprintf(why, sizeof(why),
-		    "server `%s` has no pins, and a pattern with `*` exposes tools of "
-		    "it, so `budget %u` in %s has nothing to count: pin it with `kennel "
-		    "server pin %s`, or expose its tools by name",
-		    unknown->name, h->settings.budget, h->settings.file, unknown->name);
-	else if (all > h->settings.budget)
-		(void)snprintf(why, sizeof(why),
-		    "%zu tools are exposed, and `budget %u` in %s allows fewer: expose "
-		    "fewer, or raise it",
-		    all, h->settings.budget, h->settings.file);
-	else
-		return;
-	log_error("%s", why);
-	hub_broken(h, EXIT_USAGE, why);
+	if (exposed_over(&h->settings, all, unknown, why, sizeof(why))) {
+		log_error("%s", why);
+		hub_broken(h, EXIT_USAGE, why);
+	}
 }
 
 /* A resource or template that an earlier server lists too is reached by its kennel:// URI. */

@@ -81,9 +81,9 @@ offers_find(
 		   : NULL;
 }
 
-enum sealed_verdict
-offers_judge(
-    const struct server *s, enum sealed_pin_kind kind, const char *name, size_t len)
+/* What its policy says of it, without arguments. */
+static enum sealed_verdict
+judge(const struct item *i)
 {
 	static const enum sealed_gate_kind gates[] = {[PIN_TOOL] = GATE_TOOL,
 	    [PIN_RESOURCE] = GATE_RESOURCE,
@@ -91,21 +91,15 @@ offers_judge(
 	    [PIN_PROMPT] = GATE_PROMPT};
 	struct gate_answer answer;
 
-	gate_judge(&(struct gate_ask){.policy = &s->policy,
-		       .server = s->sealed,
-		       .pins = s->pins,
-		       .kind = gates[kind],
-		       .name = name,
-		       .name_len = len},
+	gate_judge(&(struct gate_ask){.policy = &i->server->policy,
+		       .server = i->server->sealed,
+		       .pins = i->server->pins,
+		       .kind = gates[i->kind],
+		       .name = i->name,
+		       .name_len = i->name_len},
 	    &answer);
 	/* a template's uri is no uri in normal form: the session judges its use */
-	return kind == PIN_TEMPLATE ? VERDICT_ALLOW : answer.verdict;
-}
-
-static enum sealed_verdict
-judge(const struct item *i)
-{
-	return offers_judge(i->server, i->kind, i->name, i->name_len);
+	return i->kind == PIN_TEMPLATE ? VERDICT_ALLOW : answer.verdict;
 }
 
 /* With one server, its tools keep their names, and one of them may have the name of a

@@ -75,9 +75,6 @@ struct item *offers_tool(
 /* By the server's own name of it. */
 struct item *offers_find(
     const struct server *, enum sealed_pin_kind, const char *name, size_t len);
-/* What its policy says of this name, without arguments. */
-enum sealed_verdict offers_judge(
-    const struct server *, enum sealed_pin_kind, const char *name, size_t len);
 struct item *offers_prompt(struct hub *, const char *wire, size_t len);
 struct server *offers_resource(
     struct hub *, const char *uri, size_t len, const char **ret_uri, size_t *ret_len);

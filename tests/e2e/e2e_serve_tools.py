@@ -283,6 +283,10 @@ def told(h, status):
     return e["message"]
 
 
+def doctor_settings(env):
+    return {r["name"]: r for r in json.loads(run([KENNEL, "doctor", "--json"], env=env).stdout)}["settings"]
+
+
 @test("an error in settings.kennel or on the command line: the agent's first request gets it, with file and line; doctor names it")
 def broken_settings():
     env, path = with_settings("facet allow search\nfacet allow serach\nahead x\n")
@@ -294,12 +298,12 @@ def broken_settings():
     r = run([KENNEL, "serve"], stdin=b"", env=env)
     equal(r.returncode, 78, "no request")
     within(":3:7: error: expected a number", r.stderr.decode(), "all of them on standard error")
-    rows = {r["name"]: r for r in json.loads(run([KENNEL, "doctor", "--json"], env=env).stdout)}
-    equal((rows["settings"]["holds"], len(rows["settings"]["findings"]), rows["settings"]["findings"][0]), (False, 2, line))
+    row = doctor_settings(env)
+    equal((row["holds"], len(row["findings"]), row["findings"][0]), (False, 2, line))
     within(line, run([KENNEL, "doctor"], env=env).stdout.decode())
     env, path = with_settings("facet allow search\n")
-    rows = {r["name"]: r for r in json.loads(run([KENNEL, "doctor", "--json"], env=env).stdout)}
-    equal((rows["settings"]["holds"], rows["settings"]["findings"], rows["settings"]["said"]), (True, [], path), "the control")
+    row = doctor_settings(env)
+    equal((row["holds"], row["findings"], row["said"]), (True, [], path), "the control")
 
 
 @test("more exposed tools than `budget`: the agent's first request gets it; tools that cannot be counted are refused too", seconds=90)
@@ -323,6 +327,22 @@ def over_budget():
     h.structured("tool_search", query="")
     equal([t["name"] for t in h.ask("tools/list")["result"]["tools"]][len(OWN_LISTED):], ["bare__a", "bare__b"])
     within("3 tools are exposed", told(Hub(bare.replace("a b\n", "*\n"), greet=False, env=env, args=named), 64))
+    # the same check of doctor, with the policies that a start by name finds
+    os.makedirs(os.path.dirname(path) + "/policies")
+    at = os.path.dirname(path) + "/policies/%s.kennel"
+    for name, text, wrong in (("one", s, "3 tools are exposed"), ("bare", bare, "server `bare` has no pins")):
+        with open(at % name, "w") as f:
+            f.write(text)
+        with open(path, "w") as f:
+            f.write("budget 2\nexpose %s.*\n" % name)
+        within(wrong, told(Hub(greet=False, env=env, command=[KENNEL, "serve"]), 64), "serve")
+        row = doctor_settings(env)
+        equal(row["holds"], False)
+        within(wrong, row["said"])
+        within("kennel serve does not start", row["fix"])
+    with open(path, "w") as f:
+        f.write("budget 3\nexpose one.*\n")
+    equal((doctor_settings(env)["holds"], doctor_settings(env)["said"]), (True, path), "the control")
     # of a server that the policy of this session does not have, or without a budget, a pattern does no harm
     Hub(bare, env=env)
     Hub(bare, args=["--expose", "bare.*"])
