@@ -172,6 +172,7 @@ POLICY_MAKE = \
 	policy/cli/help.o \
 	policy/cli/main.o \
 	policy/cli/near_miss.o \
+	policy/cli/near_file.o \
 	policy/cli/same_server.o \
 	policy/cli/verb.o \
 	policy/cli/verb_check.o \
@@ -1485,7 +1486,7 @@ UNIT_algebra	= $(ALGEBRA) $(UNIT_load)
 UNIT_diff	= $(UNIT_lower)
 UNIT_lower = \
 	$(POLICY_READ) \
-	$(filter-out policy/cli/main.o policy/cli/same_server.o policy/cli/verb%.o,$(POLICY_MAKE)) \
+	$(filter-out policy/cli/main.o policy/cli/near_file.o policy/cli/same_server.o policy/cli/verb%.o,$(POLICY_MAKE)) \
 	shim/base/buf.o \
 	shim/base/cause.o \
 	shim/base/fd.o \

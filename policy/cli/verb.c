@@ -7,6 +7,7 @@
  * the requested output.
  */
 #include "policy/cli/verb.h"
+#include "policy/cli/near_file.h"
 #include "policy/compile/compile.h"
 #include "policy/sealed/policy.h"
 #include "shim/base/array.h"
@@ -142,6 +143,8 @@ file_read(const char *path, size_t max, char **ret_data, size_t *ret_len)
 	r = in ? 0 : path_open(path, &fd);
 	if (r < 0) {
 		(void)verb_unable("open", path, r);
+		if (r == -ENOENT)
+			near_file_say(path);
 		return r == -ENOENT ? EXIT_MISSING : EXIT_BAD_INPUT;
 	}
 	/* syscalls: newfstatat fstat read lseek */
@@ -255,12 +258,22 @@ compiled_server(const struct compiled *o, const char *path, const char *name)
 {
 	const struct sealed_server *s = policy_server(&o->p, name);
 	char file[256], shown[128];
+	const char *near;
 
-	if (s == NULL)
-		fprintf(stderr, "kennel policy: %s: no server `%s`\n",
-		    log_quote(file, sizeof(file), path, strlen(path)),
-		    log_quote(shown, sizeof(shown), name, strlen(name)));
-	return s;
+	if (s != NULL)
+		return s;
+	near = policy_near_server(&o->p, name);
+	(void)log_quote(file, sizeof(file), path, strlen(path));   /* shown */
+	(void)log_quote(shown, sizeof(shown), name, strlen(name)); /* shown */
+	if (near != NULL)
+		fprintf(stderr, "kennel policy: %s: no server `%s`: did you mean `%s`?\n",
+		    file, shown, near);
+	else
+		fprintf(stderr,
+		    "kennel policy: %s: no server `%s`: `kennel policy show %s` lists "
+		    "its servers\n",
+		    file, shown, file);
+	return NULL;
 }
 
 int

@@ -62,6 +62,17 @@ no_server(const struct tree *t, const char *only, struct diag *d)
 		diag_error(d, whole, "no server `%s`", shown);
 }
 
+const char *
+policy_near_server(const struct policy *p, const char *name)
+{
+	const char *list[64];
+	size_t n = 0;
+
+	for (; n < p->row_n[SEALED_SERVERS] && n < ARRAY_LEN(list); n++)
+		list[n] = policy_str(p, p->server[n].name);
+	return near_word(name, list, n);
+}
+
 /*
  * Uses a temporary arena, so that the memory for lowering one server is free
  * again for the next.

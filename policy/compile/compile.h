@@ -13,6 +13,8 @@
 #include "policy/base/source.h"
 #include "shim/base/buf.h"
 
+struct policy;
+
 /*
  * Reads real files (read_file.c): regular files that are not world-writable
  * (-EPERM), by the rules of shim/host/path_resolve.h (-ELOOP, -EXDEV).
@@ -72,6 +74,9 @@ int policy_names(const struct policy_source *, policy_name_fn *fn, void *arg);
  * checking the rest. 0; -EBADMSG; -errno. The file may be hostile: the texts are any bytes.
  */
 int policy_peek(int fd, policy_name_fn *fn, void *arg);
+
+/* compile.c: the server of a policy that was probably meant by this name; NULL: none. */
+const char *policy_near_server(const struct policy *, const char *name);
 
 /*
  * venv.c: is this the interpreter of a Python virtual environment, named by its

@@ -403,8 +403,10 @@ login(const char *file, const char *name)
 	int status, n = 0;
 
 	status = find_policy(file, name, &found, why, sizeof(why));
-	if (status != 0)
+	if (status != 0) {
+		log_error("unable to log in to %s: %s", name, why);
 		return status;
+	}
 	if ((found.server->flags & SERVER_LOGIN) == 0) {
 		log_error("server %s has no login: its policy has no `auth oauth2` with "
 			  "`grant code`",

@@ -110,6 +110,8 @@ learn_from_log(int argc, char **argv)
 		status = r == 0 ? ASK_OK : r == -EUCLEAN ? ASK_TAMPERED : ASK_FAILED;
 		if (r == 0)
 			put_all(groups);
+		if (r == 0 && group_rows(groups) == 0)
+			query_near(&view, &q);
 		group_free(groups);
 	}
 	verb_complain(&q, status, why);

@@ -79,12 +79,16 @@ take_variables(struct learned_command *c, struct draft *d)
 int
 learned_command_read(struct learned_command *c, const char *name, struct draft *d)
 {
+	char why[LEASH_TEXT_MAX] = "";
 	int status, r;
 
 	*c = (struct learned_command){.found = {.fd = -1}};
-	status = find_policy(NULL, name, &c->found, NULL, 0);
-	if (status == 0)
-		status = take_argv(c, name);
+	status = find_policy(NULL, name, &c->found, why, sizeof(why));
+	if (status != 0) {
+		log_error("unable to learn %s: %s", name, why);
+		return status;
+	}
+	status = take_argv(c, name);
 	if (status != 0)
 		return status;
 	r = take_variables(c, d);

@@ -182,6 +182,30 @@ def misspelt():
     equal(s.stderr(), "", "the control")
 
 
+@test("a misspelt server or file, in the commands that take one: each names the one that is meant")
+def misspelt_elsewhere():
+    p = Place("misspelt-all", files=server("files"))
+    path, wrong = p.path("files"), p.path("filse")
+    for words, status, told in (
+            (["policy", "explain", path, "filse", "read", "/etc/hosts"], 69, "no server `filse`: did you mean `files`?"),
+            (["policy", "explain", wrong, "files", "read", "/etc/hosts"], 69, "did you mean `%s`?" % path),
+            (["policy", "show", path, "filse"], 69, "no server `filse`: did you mean `files`?"),
+            (["policy", "score", "filse"], 69, "did you mean `%s`?" % path),
+            (["policy", "show", "files"], 69, "did you mean `%s`?" % path),
+            (["run", "filse", "--policy", path], 78, "the policy %s defines no server filse: did you mean `files`?" % path),
+            (["serve", "filse", "--policy", path], 78, "defines no server filse: did you mean `files`?"),
+            (["server", "login", "filse"], 78, "unable to log in to filse: no policy for server filse"),
+            (["learn", "filse"], 78, "is files meant?")):
+        within(told, kennel(p, *words, status=status), words)
+    said = kennel(p, "policy", "show", path, "zebra", status=69)
+    within("`kennel policy show %s` lists its servers" % path, said)
+    equal("did you mean" in said, False, "nothing is near")
+    equal("did you mean" in kennel(p, "policy", "show", "zebra", status=69), False, "nothing is near")
+    p.works("files")
+    within("no record of `flies`: did you mean `files`?", kennel(p, "learn", "--from-log", "flies"))
+    equal("did you mean" in kennel(p, "learn", "--from-log", "files"), False, "the control")
+
+
 @test("on a terminal, run and serve say who is expected there, and nothing elsewhere")
 def by_hand():
     import pty

@@ -309,10 +309,8 @@ look(struct log_view *view, const struct query *q, const char *wanted, const cha
 	group_free(n.groups);
 }
 
-/* After an answer without rows: if no record has the server, session or secret that the
- * query selects, prints a similar one on standard error. */
-static void
-report_near(struct log_view *view, const struct query *q)
+void
+query_near(struct log_view *view, const struct query *q)
 {
 	static const char *const server_key[] = {"server", NULL};
 	static const char *const secret_key[] = {"name", "path", NULL};
@@ -348,7 +346,7 @@ verb_main(const struct verb *verb, const struct query *q)
 	else
 		verb_complain(q, status, why);
 	if ((status == ASK_OK && rows == 0) || status == ASK_NO_SUCH)
-		report_near(&view, q);
+		query_near(&view, q);
 	log_view_close(&view);
 	if (fflush(stdout) != 0 && status == ASK_OK && errno != EPIPE)
 		status = ASK_FAILED;

@@ -82,6 +82,9 @@ void see_cell(struct ask *, const struct log_record *, const char *column);
 int verb_ask(const struct verb *, const struct query *, struct log_view *, FILE *out,
     const char **ret_why);
 const struct verb *verb_find(const char *name);
+/* After an answer without rows: if no record has the server, session or secret that the
+ * query selects, prints a similar one on standard error. */
+void query_near(struct log_view *, const struct query *);
 
 /* The number of rows of the same answer, for the page: *ret_n is set if the status is
  * ASK_OK. */

@@ -385,6 +385,18 @@ is_stale(struct search *s, const struct policy *p)
 	return true;
 }
 
+static void
+no_such_server(struct search *s, const struct policy *p)
+{
+	const char *near = policy_near_server(p, s->name);
+
+	failed(s, EXIT_CONFIG,
+	    near != NULL ? "the policy %s defines no server %s: did you mean `%s`?"
+			 : "the policy %s defines no server %s: `kennel policy show` lists "
+			   "its servers",
+	    s->path, s->name, near);
+}
+
 static int
 take(struct search *s, int fd, struct policy_found *ret)
 {
@@ -402,8 +414,9 @@ take(struct search *s, int fd, struct policy_found *ret)
 		    "invalid sealed policy: %s", why[0] != '\0' ? why : strerror(-r));
 	ret->server = policy_server(&ret->policy, s->name);
 	if (ret->server == NULL) {
+		no_such_server(s, &ret->policy);
 		policy_unload(&ret->policy);
-		return failed(s, EXIT_CONFIG, "the policy defines no server %s", s->name);
+		return -1;
 	}
 	/* Text was checked when it was compiled, more thoroughly than its rows
 	 * allow. */
