@@ -391,9 +391,10 @@ no_such_server(struct search *s, const struct policy *p)
 	const char *near = policy_near_server(p, s->name);
 
 	failed(s, EXIT_CONFIG,
-	    near != NULL ? "the policy %s defines no server %s: did you mean `%s`?"
-			 : "the policy %s defines no server %s: `kennel policy show` lists "
-			   "its servers",
+	    near != NULL
+		? "the policy %s defines no server %s: did you mean `%s`?"
+		: "the policy %s defines no server %s: `kennel policy show` lists "
+		  "its servers",
 	    s->path, s->name, near);
 }
 

@@ -64,8 +64,8 @@ exposed_count(const struct exposing *e, size_t *ret)
 }
 
 bool
-exposed_over(const struct settings *s, size_t n, const char *unknown, char *why,
-    size_t why_cap)
+exposed_over(
+    const struct settings *s, size_t n, const char *unknown, char *why, size_t why_cap)
 {
 	if (!s->has_budget)
 		return false;

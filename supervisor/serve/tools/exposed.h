@@ -28,7 +28,7 @@ struct exposing {
 bool exposed_count(const struct exposing *, size_t *ret);
 /* Are n tools more than the settings allow? unknown: a server without a number, or NULL. why
  * may be cut. */
-bool exposed_over(const struct settings *, size_t n, const char *unknown, char *why,
-    size_t why_cap);
+bool exposed_over(
+    const struct settings *, size_t n, const char *unknown, char *why, size_t why_cap);
 
 #endif
