@@ -264,6 +264,21 @@ detail_other(const struct candidate *c, FILE *f)
 	    f);
 }
 
+/* A grant of a file covers the path, and does not decide. */
+static bool
+detail_path(
+    const struct policy *p, const struct candidate *c, const struct request *q, FILE *f)
+{
+	const struct sealed_mount *m = c->row;
+
+	if ((q->kind != REQUEST_READ && q->kind != REQUEST_WRITE) ||
+	    !policy_under(
+		q->word[0], strlen(q->word[0]), policy_str(p, m->target), m->target.len))
+		return false;
+	(void)fputs("the line that decides is closer to the path", f);
+	return true;
+}
+
 static char *
 detail(const struct policy *p, const struct candidate *c, const struct request *q)
 {
@@ -277,7 +292,7 @@ detail(const struct policy *p, const struct candidate *c, const struct request *
 		detail_args(p, c, q, f);
 	else if (c->miss == MISS_COND)
 		detail_cond(p, c, q, f);
-	else
+	else if (!detail_path(p, c, q, f))
 		detail_other(c, f);
 	return fclose(f) == 0 ? out : NULL;
 }

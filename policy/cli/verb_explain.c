@@ -6,6 +6,7 @@
 #include "policy/sealed/policy.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@ struct answer {
 	struct nears n;
 	char *line; /* the deciding line, or NULL */
 	const char *because, *instead;
+	char real[PATH_MAX]; /* where links of a path lead now; "": nowhere else */
 };
 
 static void
@@ -44,6 +46,46 @@ answer_line(struct answer *x)
 		/* of a denial, what every cell has is no line that someone wrote */
 		x->line = say_text(say_mount, x->p, a->mount);
 	}
+}
+
+/* What the policy says of the file that the path's links lead to, as this user sees them: a
+ * cell follows links by the same names. */
+static struct answer
+answer_real(const struct answer *x, struct request *q, const char *word[1])
+{
+	struct answer y = {.p = x->p, .s = x->s, .q = q};
+
+	word[0] = x->real;
+	*q = *x->q;
+	q->word = word;
+	y.a = request_policy(y.p, y.s, q);
+	answer_line(&y);
+	return y;
+}
+
+/* syscalls: readlink newfstatat */
+static void
+find_real(struct answer *x)
+{
+	const char *path = x->q->word[0];
+
+	if ((x->q->kind != REQUEST_READ && x->q->kind != REQUEST_WRITE) ||
+	    realpath(path, x->real) == NULL || strcmp(path, x->real) == 0)
+		x->real[0] = '\0';
+}
+
+static bool
+real_allowed(const struct answer *x)
+{
+	const char *word[1];
+	struct request q;
+	struct answer y;
+
+	if (x->real[0] == '\0')
+		return true;
+	y = answer_real(x, &q, word);
+	free(y.line);
+	return y.a.verdict == VERDICT_ALLOW;
 }
 
 static void
@@ -91,10 +133,8 @@ text_limit(const struct policy *p, uint32_t row, void *arg)
 }
 
 static void
-text(const struct answer *x)
+text_answer(const struct answer *x)
 {
-	size_t i;
-
 	printf("%s: ", policy_verdict_name(x->a.verdict));
 	request_say(x->q, stdout);
 	(void)fputs("\nby: ", stdout);
@@ -107,6 +147,31 @@ text(const struct answer *x)
 	}
 	limits(x, text_limit, stdout);
 	printf("enforced: %s\n", request_mechanism(x->q, &x->a));
+}
+
+static void
+text_real(const struct answer *x)
+{
+	const char *word[1];
+	struct request q;
+	struct answer y;
+
+	if (x->real[0] == '\0')
+		return;
+	y = answer_real(x, &q, word);
+	(void)fputs(
+	    "a link on this path leads to another file now, which decides:\n", stdout);
+	text_answer(&y);
+	free(y.line);
+}
+
+static void
+text(const struct answer *x)
+{
+	size_t i;
+
+	text_answer(x);
+	text_real(x);
 	if (x->n.near_n > 0)
 		puts("near:");
 	for (i = 0; i < x->n.near_n; i++) {
@@ -161,6 +226,39 @@ json_changes(struct out *o, const struct answer *x)
 }
 
 static void
+json_by(struct out *o, const struct answer *x)
+{
+	if (x->line == NULL)
+		return;
+	out_object(o, "by");
+	json_line(o, x->p, request_decides(&x->a), x->line);
+	if (x->because != NULL && x->because[0] != 0)
+		out_text(o, "because", x->because);
+	if (x->instead != NULL && x->instead[0] != 0)
+		out_text(o, "instead", x->instead);
+	out_end(o);
+}
+
+static void
+json_real(struct out *o, const struct answer *x)
+{
+	const char *word[1];
+	struct request q;
+	struct answer y;
+
+	if (x->real[0] == '\0')
+		return;
+	y = answer_real(x, &q, word);
+	out_object(o, "leads_to");
+	out_text(o, "path", x->real);
+	out_text(o, "verdict", policy_verdict_name(y.a.verdict));
+	json_by(o, &y);
+	out_text(o, "enforced", request_mechanism(&q, &y.a));
+	out_end(o);
+	free(y.line);
+}
+
+static void
 json(const struct answer *x, const char *server)
 {
 	struct out o;
@@ -175,19 +273,12 @@ json(const struct answer *x, const char *server)
 	for (i = 0; i < x->q->word_n; i++)
 		out_text(&o, NULL, x->q->word[i]);
 	out_end(&o);
-	if (x->line != NULL) {
-		out_object(&o, "by");
-		json_line(&o, x->p, request_decides(&x->a), x->line);
-		if (x->because != NULL && x->because[0] != 0)
-			out_text(&o, "because", x->because);
-		if (x->instead != NULL && x->instead[0] != 0)
-			out_text(&o, "instead", x->instead);
-		out_end(&o);
-	}
+	json_by(&o, x);
 	out_list(&o, "limits");
 	limits(x, json_limit, &o);
 	out_end(&o);
 	out_text(&o, "enforced", request_mechanism(x->q, &x->a));
+	json_real(&o, x);
 	out_list(&o, "near");
 	for (i = 0; i < x->n.near_n; i++) {
 		out_object(&o, NULL);
@@ -219,6 +310,7 @@ explain(const struct args *a, const struct compiled *c, const struct sealed_serv
 	x.q = &q;
 	x.a = request_policy(&c->p, s, &q);
 	answer_line(&x);
+	find_real(&x);
 	if (nears_find(&c->p, s, &q, &x.n) != 0) {
 		free(x.line);
 		return verb_status(-ENOMEM);
@@ -229,7 +321,7 @@ explain(const struct args *a, const struct compiled *c, const struct sealed_serv
 		text(&x);
 	free(x.line);
 	nears_free(&x.n);
-	return x.a.verdict == VERDICT_ALLOW ? EXIT_OK : EXIT_NO;
+	return x.a.verdict == VERDICT_ALLOW && real_allowed(&x) ? EXIT_OK : EXIT_NO;
 }
 
 int

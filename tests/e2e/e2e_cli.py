@@ -18,6 +18,35 @@ def doctor():
     json.loads(r.stdout)
 
 
+@test("explain: a hidden path is hidden by its line, also where a link leads to it, and the grant around it covers it")
+def explain_hidden():
+    home = TMP + "/explained"
+    os.makedirs(home + "/.ssh")
+    open(home + "/.ssh/id", "w").close()
+    os.symlink(".ssh", home + "/link")
+    os.symlink(".", home + "/here")
+    path = policy("    run /bin/true\n    read %s\n    hide %s/.ssh\n" % (home, home))
+
+    def explain(kind, name, status):
+        r = run([KENNEL, "policy", "explain", path, "t", kind, home + name])
+        equal(r.returncode, status, r.stdout)
+        j = json.loads(run([KENNEL, "policy", "explain", "--json", path, "t", kind, home + name]).stdout)
+        return r.stdout.decode(), j
+    hidden = "hidden: covered by an empty, unreadable mount"
+    text, j = explain("read", "/.ssh/id", 1)
+    within("by: hide %s/.ssh" % home, text)
+    within("enforced: " + hidden, text)
+    within("the line that decides is closer to the path", text)
+    check("leads_to" not in j, j)
+    text, j = explain("read", "/link/id", 1)
+    within("a link on this path leads to another file now, which decides:\ndeny: read %s/.ssh/id\nby: hide" % home, text)
+    equal((j["verdict"], j["leads_to"]["verdict"], j["leads_to"]["enforced"]), ("allow", "deny", hidden))
+    equal((j["leads_to"]["path"], j["leads_to"]["by"]["text"]), (home + "/.ssh/id", "hide %s/.ssh" % home))
+    equal(explain("read", "/here/link", 1)[1]["leads_to"]["verdict"], "deny", "a link to a link")
+    equal(explain("read", "/here", 0)[1]["leads_to"]["verdict"], "allow", "the control")
+    check("leads_to" not in explain("read", "/new", 0)[1], "the control: no link")
+
+
 @test("doctor counts one error in the singular")
 def doctor_counts():
     env = {"KENNEL_HOME": TMP + "/counts"}

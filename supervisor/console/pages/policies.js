@@ -31,6 +31,12 @@ function explainLines(title, list) {
 	return list.length === 0 ? null : element("div", {}, element("h4", {}, title), element("ul", {}, ...list));
 }
 
+function explainLink(to) {
+	return to ? element("p", {}, "A link on this path leads to ", element("code", {}, to.path), " now: ",
+	    badge(to.verdict, VERDICT_KIND[to.verdict] || "idle"), " ", to.by ? element("code", {}, to.by.text) : null,
+	    " " + to.enforced) : null;
+}
+
 function explainAnswer(answer) {
 	const by = answer.by;
 
@@ -41,6 +47,7 @@ function explainAnswer(answer) {
 	by && by.because ? element("p", {}, "Because: " + by.because) : null,
 	by && by.instead ? element("p", {}, "Instead: " + by.instead) : null,
 	element("p", {}, "Enforced by: " + answer.enforced),
+	explainLink(answer.leads_to),
 	explainLines("Limited by", answer.limits.map(policyLine)),
 	explainLines("Near", answer.near.map(policyLine)),
 	explainLines("To make it " + answer.change.then, answer.change.edits.map((edit) => element("li", {}, edit.verb + ": ",
