@@ -17,9 +17,15 @@ tell_text(const struct policy *p, const char *name, const struct score *s)
 {
 	const struct score_item *i;
 
-	printf("server %s: %u\n", name, s->sum);
+	printf("server %s: %u", name, s->sum);
+	if (s->unknown_n > 0)
+		printf(", and %u not known", s->unknown_n);
+	(void)fputc('\n', stdout);
 	for (i = s->item; i < s->item + s->n; i++) {
-		printf("  %3u %-15s", i->rule->points, i->rule->name);
+		if (i->rule->points > 0)
+			printf("  %3u %-15s", i->rule->points, i->rule->name);
+		else
+			printf("  %3s %-15s", "?", i->rule->name);
 		if (i->line != NULL) {
 			printf(" %s  # ", i->line);
 			say_at(p, i->at, stdout);

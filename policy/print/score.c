@@ -41,6 +41,8 @@ enum rule {
 	R_NO_CPU,
 	R_SYSCALL,
 	R_EXCEPTION,
+	R_HOSTS_UNKNOWN,
+	R_SECRET_UNKNOWN,
 	R_N
 };
 
@@ -78,6 +80,11 @@ static const struct score_rule rules[R_N] = {
     [R_NO_CPU] = {"no-cpu-limit", 1, "it can use all processors"},
     [R_SYSCALL] = {"syscall", 4, "a system call that is denied by default"},
     [R_EXCEPTION] = {"exception", 1, "an exception to the policy, until its date"},
+    /* not known yet: no points, and never a reason to feel safe */
+    [R_HOSTS_UNKNOWN] = {"hosts-unknown", 0,
+	"no `net` line: if it needs hosts, they are not in this score"},
+    [R_SECRET_UNKNOWN] = {"secret-unknown", 0,
+	"no list of hosts restricts this secret once a `net` line is added"},
 };
 
 struct work {
@@ -117,6 +124,7 @@ add(struct work *w, enum rule rule, struct sealed_at at, say_fn *say, const void
 	if (say != NULL && (s->item[s->n].line = say_text(say, w->p, row)) == NULL)
 		s->failed = true;
 	s->sum += rules[rule].points;
+	s->unknown_n += rules[rule].points == 0;
 	s->n++;
 }
 
@@ -223,6 +231,8 @@ hosts(struct work *w)
 	bool out = false;
 	uint32_t i;
 
+	if (w->s->nets.n == 0)
+		add(w, R_HOSTS_UNKNOWN, w->s->at, NULL, NULL);
 	for (i = 0; i < w->s->nets.n; i++) {
 		n = &w->p->net[w->s->nets.first + i];
 		if (n->verdict == VERDICT_DENY)
@@ -250,8 +260,9 @@ secrets(struct work *w, bool out)
 		add(w, R_SECRET, c->at, say_secret, c);
 		if (c->source == SOURCE_ENV)
 			add(w, R_SECRET_ENV, c->at, say_secret, c);
-		if (out && (c->hosts.n == 0 || (c->flags & SECRET_HOSTS_ANY) != 0))
-			add(w, R_SECRET_ANYWHERE, c->at, say_secret, c);
+		if (c->hosts.n == 0 || (c->flags & SECRET_HOSTS_ANY) != 0)
+			add(w, out ? R_SECRET_ANYWHERE : R_SECRET_UNKNOWN, c->at,
+			    say_secret, c);
 	}
 }
 
@@ -391,6 +402,7 @@ score_put(struct out *o, const struct policy *p, const struct score *s)
 	const struct score_item *i;
 
 	out_number(o, "score", s->sum);
+	out_number(o, "unknown", s->unknown_n);
 	out_list(o, "items");
 	for (i = s->item; i < s->item + s->n; i++) {
 		out_object(o, NULL);

@@ -26,14 +26,15 @@ struct score {
 	struct score_item *item;
 	size_t n, cap;
 	uint32_t sum;
-	bool failed; /* no memory: items are missing */
+	uint32_t unknown_n; /* items without points, because they are not known */
+	bool failed;        /* no memory: items are missing */
 };
 
 /* Every item of one server, the highest first.  0 or -ENOMEM. */
 int score_server(const struct policy *, const struct sealed_server *, struct score *ret);
 void score_free(struct score *);
 struct out;
-/* Writes the members `score` and `items` into the object that is open. */
+/* Writes the members `score`, `unknown` and `items` into the object that is open. */
 void score_put(struct out *, const struct policy *, const struct score *);
 /* What the number does not mean: printed after every score. */
 extern const char score_caveat[];

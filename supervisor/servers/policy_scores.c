@@ -42,7 +42,8 @@ put_text(const struct known_policy *known, const struct score *s)
 	(void)log_quote(
 	    shown, sizeof(shown), known->file->path, strlen(known->file->path));
 	if (s != NULL)
-		printf("%5u  %-20s %s\n", s->sum, known->name, shown);
+		printf("%5u%c %-20s %s\n", s->sum, s->unknown_n > 0 ? '?' : ' ',
+		    known->name, shown);
 	else
 		printf("%5s  %-20s %s: it has errors\n", "-",
 		    known->name != NULL ? known->name : "?", shown);

@@ -47,6 +47,25 @@ def explain_hidden():
     check("leads_to" not in explain("read", "/new", 0)[1], "the control: no link")
 
 
+@test("score: what is not known yet, such as hosts that are to be added, is said and gets no points")
+def score_unknown():
+    def score(body):
+        path = policy("    run /bin/true\n    limit memory 64M cpu 50%\n" + body)
+        s = json.loads(run([KENNEL, "policy", "score", "--json", path]).stdout)["servers"][0]
+        return s["score"], s["unknown"], {i["rule"] for i in s["items"]}, run([KENNEL, "policy", "score", path]).stdout.decode()
+    secret = "    secret TOKEN from env TOKEN%s\n"
+    points, unknown, rules, text = score(secret % "")
+    equal((points, unknown), (4, 2), "as in a preset without its hosts")
+    equal(rules, {"secret", "secret-env", "hosts-unknown", "secret-unknown"})
+    within("server t: 4, and 2 not known\n", text)
+    within("    ? hosts-unknown   no `net` line: if it needs hosts, they are not in this score\n", text)
+    equal(score(secret % " { hosts api.example.com }")[1], 1, "the secret is restricted already")
+    points, unknown, rules, text = score(secret % "" + "    net allow api.example.com:443\n")
+    equal((points, unknown), (11, 0), "the control")
+    check("secret-anywhere" in rules, rules)
+    within("server t: 11\n", text)
+
+
 @test("doctor counts one error in the singular")
 def doctor_counts():
     env = {"KENNEL_HOME": TMP + "/counts"}

@@ -108,11 +108,12 @@ function explainForm(servers) {
 }
 
 function policyCard(policy, findings) {
-	const reasons = (policy.items || []).map((i) => [String(i.points), i.why, i.text ? element("code", {}, i.text) : "-", policyPlace(i)]);
+	const reasons = (policy.items || []).map((i) => [i.points === 0 ? "?" : String(i.points), i.why, i.text ? element("code", {}, i.text) : "-", policyPlace(i)]);
 
 	return element("article", {class: "card"},
 	    element("h4", {}, policy.server || "(unknown)"),
 	    element("p", {}, policy.score === null ? badge("no score", "bad") : badge("score " + policy.score, "idle"),
+	    policy.unknown > 0 ? badge(policy.unknown + " not known", "wait") : null,
 	        policy.errors > 0 ? badge("errors", "bad") : null,
 	        findings.length > 0 ? badge(findings.length + (findings.length === 1 ? " finding" : " findings"), "wait") : null,
 	        policy.stale ? badge("stale", "bad") : null, badge(policy.form, "idle"),
