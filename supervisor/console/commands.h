@@ -43,6 +43,7 @@ enum command {
 	COMMAND_ENABLE,
 	COMMAND_DISABLE,
 	COMMAND_SECRETS,
+	COMMAND_VERSIONS,
 	COMMAND_LOG,
 	COMMAND_ALLOW,        /* what it reads, if it is still that */
 	COMMAND_LOG_VERIFIED, /* the whole log is verified before */

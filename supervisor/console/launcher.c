@@ -74,6 +74,7 @@ static const struct {
     [COMMAND_ENABLE] = {{"server", "enable"}, .words = 1, .messages = true},
     [COMMAND_DISABLE] = {{"server", "disable"}, .words = 1, .messages = true},
     [COMMAND_SECRETS] = {{"secret", "list", "--json", "--all"}, .words = 0},
+    [COMMAND_VERSIONS] = {{"secret", "versions", "--json"}, .words = 0},
     [COMMAND_LOG] = {{"audit", "log", "--json", "-n", "500"}, LOG_OPTIONS},
     [COMMAND_ALLOW] = {{"approve", "allow", "--stdin"}, .words = 1, .option = {"--as="},
 	.messages = true, .reads = true},

@@ -55,6 +55,12 @@ put_secrets(struct buf *output, struct buf *ret)
 	return wrap("secrets", output, ret);
 }
 
+static int
+put_versions(struct buf *output, struct buf *ret)
+{
+	return wrap("versions", output, ret);
+}
+
 /* One object a line: the first is about the log, the others are records. */
 static int
 put_log(struct buf *output, struct buf *ret)
@@ -87,6 +93,8 @@ static const struct view {
     {"GET", MCP, COMMAND_SERVERS, put_servers, "kennel server list"},
     {"GET", CONSOLE_API "secrets", COMMAND_SECRETS, put_secrets,
 	"kennel secret list --all"},
+    {"GET", CONSOLE_API "versions", COMMAND_VERSIONS, put_versions,
+	"kennel secret versions"},
     {"GET", CONSOLE_API "keys", COMMAND_KEYS, put_whole, "kennel secret key list"},
     {"POST", MCP, COMMAND_ADD, put_whole, "kennel server add"},
     {"GET", POLICIES, COMMAND_SCORES, put_whole, "kennel policy score --all"},
@@ -135,6 +143,11 @@ put_view(
 	}
 	if (view->put == put_log && status == EXIT_NOT_FOUND)
 		(void)buf_puts(output, "{\"size\":0}\n"); /* no log yet; else: failed */
+	if (view->put == put_versions && status != 0) {
+		output->len = 0;
+		/* no vault, or it is locked; else: failed */
+		(void)buf_puts(output, "null");
+	}
 	if (output->len == 0 || view->put(output, &reply->body) < 0 ||
 	    json_scan(reply->body.data, reply->body.len, &m) < 0) {
 		failed(reply, view);

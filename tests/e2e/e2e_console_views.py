@@ -185,6 +185,28 @@ def secrets():
     equal(value["secrets"], json.loads(run([KENNEL, "secret", "list", "--json", "--all"]).stdout))
 
 
+@test("GET /api/versions: what kennel secret versions prints, also of a value that was replaced; null while the vault is locked")
+def versions():
+    c = Console().login()
+    path, passphrase, values = "team/github/token", "one long passphrase", ("ghs-first-value-7Qx2", "ghs-second-value-9Kp4")
+
+    def secret(*words, stdin=""):
+        r = run([KENNEL, "secret"] + list(words), stdin=stdin)
+        equal(r.returncode, 0, r.stderr)
+        return r.stdout.decode()
+    equal(c.json("GET", "versions"), (200, {"versions": None}), "no vault")
+    secret("init", "--stdin", stdin=passphrase)
+    secret("set", path, "--stdin", stdin=values[0])
+    secret("rotate", path, "--stdin", stdin=values[1])
+    status, value = c.json("GET", "versions")
+    equal((status, value["versions"]), (200, json.loads(secret("versions", "--json"))))
+    equal([(v["version"], v["replaced"] is None) for v in value["versions"]], [(1, False), (2, True)])
+    for v in values:
+        absent(v.encode(), json.dumps(value).encode())
+    secret("lock")
+    equal(c.json("GET", "versions"), (200, {"versions": None}), "locked")
+
+
 @test("a command that fails is an error with the line to run; many requests at once are answered or refused")
 def failing():
     import threading

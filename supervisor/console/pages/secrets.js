@@ -27,13 +27,24 @@ async function openForm(event, path, mode) {
 	}
 }
 
-function secretRow(s) {
+// As `kennel secret versions` prints them: the current one, and those that it has replaced.
+function versionCell(all, path) {
+	const mine = (all || []).filter((v) => v.path === path).sort((a, b) => b.version - a.version);
+	const line = (v) => "version " + v.version + ", made " + v.made + (v.replaced ? ", replaced " + v.replaced : ", current");
+
+	if (mine.length < 2)
+		return mine.length === 1 ? line(mine[0]) : all ? "-" : "not known (no vault, or it is locked)";
+	return element("details", {}, element("summary", {}, line(mine[0])),
+	    element("ul", {}, ...mine.slice(1).map((v) => element("li", {}, line(v)))));
+}
+
+function secretRow(s, versions) {
 	const kind = {registered: "good", expiring: "wait", expired: "bad"};
 	const granted = (v) => v.granted === null ? " (vault locked)" : v.granted ? "" : " (not granted)";
 
 	return [element("code", {}, s.path), badge(s.status, kind[s.status] || "idle"), s.expires_at ? expiry(s.expires_at) : "-",
 	    s.approve_on_use || "never", (s.servers || []).map((v) => v.name + granted(v)).join(", ") || "-",
-	    element("span", {class: "answers"},
+	    versionCell(versions, s.path), element("span", {class: "answers"},
 	        button("Set", (event) => openForm(event, s.path, "set"), {"aria-label": "Set " + inert(s.path)}),
 	        button("Rotate", (event) => openForm(event, s.path, "rotate"), {"aria-label": "Rotate " + inert(s.path)}))];
 }
@@ -41,7 +52,8 @@ function secretRow(s) {
 pages.secrets = {
 	title: "Secrets",
 	async load(background) {
-		const secrets = (await api("GET", "secrets", null, background)).secrets;
+		const [{secrets}, {versions}] = await Promise.all([api("GET", "secrets", null, background),
+		    api("GET", "versions", null, background)]);
 		const rank = (s) => s.expires_at || "9999"; // those that expire first are at the top
 
 		if (secrets.length === 0)
@@ -49,7 +61,9 @@ pages.secrets = {
 			    element("pre", {}, "kennel secret set PATH")];
 		secrets.sort((a, b) => rank(a) < rank(b) ? -1 : rank(a) > rank(b) ? 1 : 0);
 		return [element("p", {}, "The secrets that manifests and policies name; those that expire first are at the top. A value is typed "
-		    + "into a page of its own, or in a terminal with kennel secret set PATH, and is never shown."),
-		table("Declared secrets", ["Path", "Status", "Expires", "Asked before use", "Servers", "Value"], secrets.map(secretRow))];
+		    + "into a page of its own, or in a terminal with kennel secret set PATH, and is never shown. A value that was replaced is "
+		    + "kept for 30 days: kennel secret versions PATH --restore N makes it current again."),
+		table("Declared secrets", ["Path", "Status", "Expires", "Asked before use", "Servers", "Versions", "Value"],
+		    secrets.map((s) => secretRow(s, versions)))];
 	},
 };
