@@ -9,6 +9,7 @@ from kit import *  # noqa: F403
 from console_kit import LONG
 
 PROGRAM = "/usr/lib/chromium/chromium"
+AXE = STAGE + "/net/node_modules/axe-core/axe.min.js"
 # it asks no host but the console
 ALONE = ("--disable-background-networking", "--disable-component-update", "--no-first-run",
          "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost")
@@ -80,6 +81,26 @@ class Page:
     def looks(self, scheme, motion="no-preference"):
         self.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme},
                                                           {"name": "prefers-reduced-motion", "value": motion}])
+
+    def violations(self):
+        """What axe-core finds in the page as it is now."""
+        if not self.value("typeof axe === 'object'"):
+            with open(AXE) as f:
+                self.value(f.read() + ";0")
+        return json.loads(self.value("""axe.run(document, {resultTypes: ["violations"]}).then((r) => JSON.stringify(r.violations.map((v) =>
+            [v.id, v.help, v.nodes.map((n) => n.html.slice(0, 200) + " " + n.failureSummary.slice(0, 300))])))"""))
+
+    def accessible(self, name):
+        """No violation in light and dark, at 360 and 1,440 px, and nothing scrolls sideways."""
+        for scheme in ("light", "dark"):
+            self.looks(scheme)
+            for width in (360, 1440):
+                self.size(width)
+                equal((name, scheme, width, self.violations()), (name, scheme, width, []))
+                wide = self.value("document.documentElement.scrollWidth")
+                check(wide <= width, name, width, wide, self.value(
+                    "[...document.querySelectorAll('*')].filter((e) => e.getBoundingClientRect().right > innerWidth + 1)"
+                    ".map((e) => e.outerHTML.slice(0, 150)).join()"))
 
     def key(self, name, shift=False):
         """A key of the keyboard, as a person presses it."""

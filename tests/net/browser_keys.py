@@ -7,7 +7,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../e2e")
 from kit import *  # noqa: E402,F403
 from ask_kit import ask, refusal  # noqa: E402
-from chromium import PROGRAM, Page  # noqa: E402
+from chromium import AXE, PROGRAM, Page  # noqa: E402
 from form_kit import Form  # noqa: E402
 from key_kit import *  # noqa: E402,F403
 from console_kit import *  # noqa: E402,F403
@@ -60,6 +60,45 @@ def message(page, text):
 def back(page, c, name):
     """The console again: this browser is logged in."""
     page.send("Page.navigate", url="http://localhost:%d/#%s" % (c.port, name))
+
+
+@test("axe-core finds no violation in the form of a value and of a key, in light and dark, at 360 and 1,440 px", 240)
+def axe():
+    if not os.path.exists(PROGRAM):
+        skip("not here: " + PROGRAM)
+    if not os.path.exists(AXE):
+        skip("not here: axe-core")
+    env = home()
+    k = Form("key", env=env)
+    page = Page("http://localhost:%d/%s/" % (k.port, k.token))
+    page.until("Register a security key")
+    # the control: it finds what is wrong
+    page.value("document.querySelector('label[for=label]').remove()")
+    within('"label"', json.dumps(page.violations()))
+    page.value("document.getElementById('part-label').prepend(Object.assign(document.createElement('label'),"
+               " {htmlFor: 'label', textContent: 'Name of the key'}))")
+    page.accessible("key")
+    page.click("Save")
+    message(page, "passphrase")
+    page.accessible("key, refused")
+    page.click("Cancel")
+    equal(k.end()[0], 65)
+    for words_, several in ((["set", SECRET], False), (["rotate", SECRET], True)):
+        if several:  # a value to replace, in a vault that is locked
+            equal(run([KENNEL, "secret", "set", SECRET, "--stdin"], stdin=VALUE.encode(), env=env).returncode, 0)
+            equal(run([KENNEL, "secret", "lock"], env=env).returncode, 0)
+        f = Form("value", *(["--rotate"] if several else []), SECRET, env=env)
+        page.send("Page.navigate", url="http://localhost:%d/%s/" % (f.port, f.token))
+        page.until("Value of " + SECRET)
+        if several:
+            page.value("document.getElementById('several').click()")
+        page.accessible("value, %s" % words_[0])
+        page.click("Save")
+        page.accessible("value, %s, refused" % words_[0])
+        page.click("Cancel")
+        equal(f.end()[0], 65)
+        page.accessible("value, %s, ended" % words_[0])
+    equal(page.wrong, [])
 
 
 @test("a key is registered in the form, and allows one approval for each touch; without a touch or a user it allows nothing", 240)
@@ -171,6 +210,17 @@ def value():
     page.click("Save")
     message(page, "The value is in the vault.")
     equal(f.end()[0], 0)
+    # the console shows both versions
+    t = Console("--no-open", env=env)
+    page.send("Page.navigate", url="http://localhost:%d/#%s" % (t.port, t.link))
+    page.until("MCP Servers")
+    page.go("secrets")
+    page.until("version 2, made ")
+    shown = page.value("document.querySelector('td details').textContent")
+    within(", current", shown)
+    within("version 1, made ", shown)
+    within(", replaced ", shown)
+    t.interrupt()
     # closed without a save
     f = Form("value", SECRET, env=env)
     page.send("Page.navigate", url="http://localhost:%d/%s/" % (f.port, f.token))
