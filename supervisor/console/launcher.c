@@ -71,7 +71,8 @@ static const struct {
 	unsigned int s; /* then it is killed; 0: COMMAND_S */
 } commands[] = {
     [COMMAND_SERVERS] = {{"server", "list", "--json", "--tools"}, .words = 0},
-    [COMMAND_ENABLE] = {{"server", "enable"}, .words = 1, .messages = true},
+    [COMMAND_ENABLE] = {{"server", "enable"}, .words = 2, .option = {"--generation="},
+	.messages = true},
     [COMMAND_DISABLE] = {{"server", "disable"}, .words = 1, .messages = true},
     [COMMAND_SECRETS] = {{"secret", "list", "--json", "--all"}, .words = 0},
     [COMMAND_VERSIONS] = {{"secret", "versions", "--json"}, .words = 0},

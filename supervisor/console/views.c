@@ -15,7 +15,8 @@
 #include "supervisor/console/request_check.h"
 #include "supervisor/json/json.h"
 
-#define MESSAGE_MAX 512
+#define MESSAGE_MAX    512
+#define GENERATION_MAX 20
 
 #define MCP      CONSOLE_API "mcp"
 #define MCP_PATH MCP "/"
@@ -162,6 +163,8 @@ put_view(
 static unsigned int
 refusal_of(enum command command, int status)
 {
+	if (command == COMMAND_ENABLE && status == 1)
+		return HTTP_CONFLICT; /* it is not what the page has shown */
 	if (command != COMMAND_REMOVE)
 		return HTTP_BAD;
 	return status == EXIT_INPUT   ? HTTP_NOT_FOUND
@@ -298,11 +301,30 @@ view_change(struct console *c, struct command_call *call, const struct http_requ
 	start(c, call, NULL, q, reply);
 }
 
-/* POST /api/mcp/NAME {"enabled":true} */
+/* The generation that the page has shown, for the command to judge; "": not given. False:
+ * not a number, or one that is too long. */
+static bool
+read_generation(struct json root, char ret[GENERATION_MAX])
+{
+	struct json value;
+
+	ret[0] = '\0';
+	if (json_get(root, "generation", &value) < 0)
+		return true;
+	if (value.type != JSON_IS_NUMBER || value.len >= GENERATION_MAX)
+		return false;
+	memcpy(ret, value.at, value.len);
+	ret[value.len] = '\0';
+	return true;
+}
+
+/* POST /api/mcp/NAME {"enabled":true,"generation":7} */
 static void
 change_enabled(struct console *c, const struct http_request *q, struct http_reply *reply)
 {
-	struct command_call call = {.word = {q->path + strlen(MCP_PATH)}, .word_n = 1};
+	const char *name = q->path + strlen(MCP_PATH);
+	struct command_call call = {COMMAND_DISABLE, .word = {name}, .word_n = 1};
+	char generation[GENERATION_MAX];
 	struct json_message m;
 	struct json value;
 
@@ -313,7 +335,14 @@ change_enabled(struct console *c, const struct http_request *q, struct http_repl
 		    reply, HTTP_BAD, "expected the member `enabled`, true or false");
 		return;
 	}
-	call.command = value.type == JSON_IS_TRUE ? COMMAND_ENABLE : COMMAND_DISABLE;
+	if (!read_generation(m.root, generation)) {
+		console_error(reply, HTTP_BAD,
+		    "expected the member `generation`, a number, or none");
+		return;
+	}
+	if (value.type == JSON_IS_TRUE)
+		call = (struct command_call){
+		    COMMAND_ENABLE, .word = {generation, name}, .word_n = 2};
 	view_change(c, &call, q, reply);
 }
 

@@ -248,6 +248,7 @@ static const struct help_option server_options[] = {
     {"--env", "NAME=REFERENCE", "a variable that it needs; may be repeated"},
     {"--note", "TEXT", "what it is for"},
     {"--connect", NULL, "start it once, and list its tools"},
+    {"--generation", "N", "the `updated_gen` that it must still have"},
 };
 
 #define REGISTRY_VERBS "Which servers there are"
@@ -280,8 +281,12 @@ static const struct help_verb server_verbs[] = {
 	    "20 s.\n"
 	    "With --json, standard input has the server, as in an export; JSON is "
 	    "printed."},
-    {"enable", REGISTRY_VERBS, "NAME", "let a server start again", "",
-	"kennel server enable github", "server"},
+    {"enable", REGISTRY_VERBS, "[--generation N] NAME", "let a server start again",
+	"--generation", "kennel server enable github", "server",
+	.more =
+	    "With --generation, only if its updated_gen (`kennel server list --json`) "
+	    "is still\n"
+	    "this number, or null with 0; else the exit status is 1."},
     {"disable", REGISTRY_VERBS, "NAME", "do not start a server", "",
 	"kennel server disable github", "server",
 	.more = "The registry keeps it, also for a server of a policy or a file."},

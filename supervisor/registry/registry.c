@@ -410,9 +410,24 @@ keep(struct registry *g, const char *name, enum row_source source, uint64_t gen)
 	return r;
 }
 
+/* Has the server, as it is listed, still this updated_gen? 0; -ESTALE: no. An agent's row is
+ * not that of a policy or a file. */
+static int
+check_shown(struct registry *g, const char *name, enum row_source of, uint64_t shown)
+{
+	struct server_rows now = {NULL, 0};
+	uint64_t gen = 0;
+	int r = registry_find(g, name, &now);
+
+	if (r == 0 && now.n > 0 && (of == FROM_AGENT || now.row[0].source != FROM_AGENT))
+		gen = now.row[0].updated_gen;
+	server_rows_free(&now);
+	return r == 0 && gen != shown ? -ESTALE : r;
+}
+
 int
-registry_enable(
-    struct registry *g, const char *name, enum row_source source, bool enabled)
+registry_enable(struct registry *g, const char *name, enum row_source source,
+    bool enabled, const uint64_t *shown)
 {
 	static const char sql[] =
 	    "UPDATE servers SET enabled = ?2, updated_gen = (SELECT value FROM "
@@ -420,6 +435,8 @@ registry_enable(
 	uint64_t gen = 0;
 	int r = begin(g, 0, &gen);
 
+	if (r == 0 && shown != NULL)
+		r = check_shown(g, name, source, *shown);
 	if (r == 0)
 		r = keep(g, name, source, gen);
 	if (r == 0)

@@ -139,9 +139,10 @@ int registry_find(struct registry *, const char *name, struct server_rows *ret);
  * it is of another source, or an agent removes a person's: *ret_owner. */
 int registry_remove(
     struct registry *, const char *name, enum row_source by, enum row_source *ret_owner);
-/* Enables or disables a server as it is listed: source is that row's. */
-int registry_enable(
-    struct registry *, const char *name, enum row_source source, bool enabled);
+/* Enables or disables a server as it is listed: source is that row's. shown: the updated_gen
+ * that it must still have (0: the registry has no row of it), or NULL. -ESTALE: another. */
+int registry_enable(struct registry *, const char *name, enum row_source source,
+    bool enabled, const uint64_t *shown);
 
 /* ---- what was discovered ---------------------------------------------------- */
 

@@ -6,7 +6,9 @@
  * servers and files are shown.
  */
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -25,9 +27,12 @@
 /* A change of one server. */
 struct changing {
 	const char *verb, *name;
+	const uint64_t
+	    *shown; /* the updated_gen of the row that the caller saw; or NULL */
 	/* NULL: it may be changed; else why not. */
 	const char *(*wrong)(const struct server_row *, char out[STATE_DETAIL_MAX]);
-	int (*change)(struct registry *, const struct server_row *);
+	int (*change)(
+	    struct registry *, const struct server_row *, const uint64_t *shown);
 	const char *done; /* "enabled" */
 	/* prints what the change leaves as it is, or NULL */
 	void (*left)(const struct server_row *);
@@ -41,6 +46,11 @@ refuse(const struct changing *c, int status, const char *why)
 	    c->verb, row_name_is_valid(c->name) ? c->name : NULL, status, why);
 }
 
+#define EXIT_STALE 1
+
+static const char stale[] = "it was changed after it was shown: look at it again, then "
+			    "enable it";
+
 static int
 change_row(const struct changing *c, struct server_view *view)
 {
@@ -53,10 +63,16 @@ change_row(const struct changing *c, struct server_view *view)
 	}
 	if (c->wrong(row, why) != NULL)
 		return refuse(c, EXIT_USAGE, why);
+	if (c->shown != NULL && *c->shown != row->updated_gen)
+		return refuse(c, EXIT_STALE, stale);
 	status = server_log_begin_row(c->verb, row);
 	if (status != 0)
 		return status;
-	r = c->change(view->registry, row);
+	r = c->change(view->registry, row, c->shown);
+	if (r == -ESTALE) { /* since the view was read */
+		log_error("server %s: %s", c->verb, stale);
+		return server_log_end(EXIT_STALE, stale);
+	}
 	if (r < 0) {
 		log_error("unable to change the registry: %s", strerror(-r));
 		return server_log_end(EXIT_FAILED, strerror(-r));
@@ -71,9 +87,8 @@ static int
 change_one(struct changing *c, int argc, char **argv)
 {
 	static struct server_view view; /* large */
-	int status;
+	int status = server_argument(argc, argv, &c->name);
 
-	status = server_argument(argc, argv, &c->name);
 	if (status == 0 && c->name == NULL)
 		status =
 		    help_usage(&server_help, c->verb, "expected the name of one server");
@@ -115,15 +130,15 @@ wrong_remove(const struct server_row *row, char out[STATE_DETAIL_MAX])
 }
 
 static int
-do_enable(struct registry *g, const struct server_row *row)
+do_enable(struct registry *g, const struct server_row *row, const uint64_t *shown)
 {
-	return registry_enable(g, row->name, row->source, true);
+	return registry_enable(g, row->name, row->source, true, shown);
 }
 
 static int
-do_disable(struct registry *g, const struct server_row *row)
+do_disable(struct registry *g, const struct server_row *row, const uint64_t *shown)
 {
-	return registry_enable(g, row->name, row->source, false);
+	return registry_enable(g, row->name, row->source, false, shown);
 }
 
 /* Ends its process in each session of `kennel serve`, which then reads the registry again:
@@ -146,7 +161,7 @@ drop_from_sessions(const char *name)
 }
 
 static int
-do_remove(struct registry *g, const struct server_row *row)
+do_remove(struct registry *g, const struct server_row *row, const uint64_t *shown)
 {
 	enum row_source owner;
 	int r = registry_remove(g, row->name, FROM_PERSON, &owner);
@@ -177,19 +192,52 @@ left_running(const struct server_row *row)
 		    row->name, row->file);
 }
 
+#define GENERATION "--generation"
+
+/* Reads an updated_gen as `kennel server list --json` prints it: 0 or -EINVAL. */
+static int
+read_generation(const char *text, uint64_t *ret)
+{
+	size_t len = strlen(text);
+
+	if (len == 0 || len > 18 || strspn(text, "0123456789") != len)
+		return -EINVAL;
+	*ret = strtoull(text, NULL, 10);
+	return 0;
+}
+
 int
 server_enable_main(int argc, char **argv)
 {
-	struct changing c = {"enable", NULL, wrong_enable, do_enable, "enabled", NULL};
+	struct changing c = {
+	    "enable", NULL, NULL, wrong_enable, do_enable, "enabled", NULL};
+	uint64_t shown;
+	int kept = 0;
 
-	return change_one(&c, argc, argv);
+	for (int i = 0; i < argc; i++) {
+		const char *text = NULL;
+
+		if (strncmp(argv[i], GENERATION "=", strlen(GENERATION "=")) == 0)
+			text = argv[i] + strlen(GENERATION "=");
+		else if (strcmp(argv[i], GENERATION) == 0)
+			text = i + 1 < argc ? argv[++i] : "";
+		else
+			argv[kept++] = argv[i];
+		if (text != NULL && read_generation(text, &shown) < 0)
+			return help_usage(&server_help, c.verb,
+			    "--generation needs a number: `updated_gen` of `kennel "
+			    "server list --json`, or 0 for null");
+		if (text != NULL)
+			c.shown = &shown;
+	}
+	return change_one(&c, kept, argv);
 }
 
 int
 server_disable_main(int argc, char **argv)
 {
 	struct changing c = {
-	    "disable", NULL, wrong_disable, do_disable, "disabled", left_running};
+	    "disable", NULL, NULL, wrong_disable, do_disable, "disabled", left_running};
 
 	return change_one(&c, argc, argv);
 }
@@ -198,7 +246,7 @@ int
 server_remove_main(int argc, char **argv)
 {
 	struct changing c = {
-	    "remove", NULL, wrong_remove, do_remove, "removed", left_running};
+	    "remove", NULL, NULL, wrong_remove, do_remove, "removed", left_running};
 
 	return change_one(&c, argc, argv);
 }

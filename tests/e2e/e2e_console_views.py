@@ -72,6 +72,31 @@ def toggles():
     refused(c.json("GET", "mcp"), 401)
 
 
+@test("the console enables the server that its page has shown: one that was changed since is 409, and looked at again")
+def enables_what_was_shown():
+    policies(fresh="    tool allow echo\n")
+    c = Console().login()
+
+    def enable(name, **more):
+        return c.json("POST", "mcp/" + name, dict({"enabled": True}, **more))
+    equal(server(c, "fresh")["updated_gen"], None)
+    equal(enable("fresh", generation=0), (200, {}), "the registry has no row of it")
+    refused(enable("fresh", generation=0), 409, "look at it again")
+    for command in ("/bin/good", "/bin/evil"):
+        equal(run([KENNEL, "server", "add", "mine", "--", command]).returncode, 0)
+        equal(c.json("POST", "mcp/mine", {"enabled": False, "generation": 0}), (200, {}), "what disables is not refused")
+        if command == "/bin/good":
+            drawn = server(c, "mine")
+    refused(enable("mine", generation=drawn["updated_gen"]), 409, "changed after it was shown")
+    equal((server(c, "mine")["enabled"], server(c, "mine")["command"]), (False, "/bin/evil"))
+    for wrong in ("7", True, -1, 1.5, 10 ** 30, {}):
+        refused(enable("mine", generation=wrong), 400)
+    equal(enable("mine", generation=server(c, "mine")["updated_gen"]), (200, {}), "the control")
+    check(server(c, "mine")["enabled"])
+    equal(run([KENNEL, "server", "remove", "mine"]).returncode, 0)
+    os.unlink(HOME + "/policies/fresh.kennel")
+
+
 @test("GET /api/log: the records of kennel audit log, also of a text that is meant to break a page")
 def log():
     policies(alpha="    tool allow echo\n")

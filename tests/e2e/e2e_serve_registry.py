@@ -72,6 +72,42 @@ def replaced_by_person():
     equal([(e["outcome"], len(e["sha256"])) for e in added], [("asked", 64), ("done", 64)])
 
 
+@test("server enable --generation enables what was shown, and nothing that the agent has changed since; without it, what is there")
+def enables_what_was_shown():
+    env = {"KENNEL_HOME": TMP + "/shown"}
+    os.makedirs(env["KENNEL_HOME"], mode=0o700)
+    h = Hub(server("one"), env=env)
+
+    def register(command):
+        h.do("tool_invoke", {"name": "mcp_register", "arguments": {"action": "add", "name": "mine", "command": command}})
+        return row()["updated_gen"]
+
+    def row():
+        return json.loads(run([KENNEL, "server", "show", "mine", "--json"], env=env).stdout)
+
+    def enable(*options):
+        r = run([KENNEL, "server", "enable", "mine", *options], env=env)
+        return r.returncode, row()["enabled"], r.stderr.decode()
+    shown = register("/bin/good")
+    now = register("/bin/evil")
+    status, enabled, said = enable("--generation", str(shown))
+    equal((status, enabled), (1, False), said)
+    within("look at it again", said)
+    equal(enable("--generation=0")[:2], (1, False), "it was shown with a row")
+    equal(enable("--generation=%d" % now)[:2], (0, True), "the control")
+    register("/bin/other")
+    equal(enable()[:2], (0, True), "the plain command")
+    for wrong in (["--generation"], ["--generation", ""], ["--generation=-1"], ["--generation", "0x10"], ["--generation=" + "9" * 19]):
+        equal(enable(*wrong)[0], 64, wrong)
+    got = [(e["fields"]["outcome"], e["fields"].get("reason", "")[:14]) for e in audit(env=env)
+           if e["kind"] == "registry" and e["fields"]["action"] == "enable"]
+    equal(got, [("refused", "it was changed")] * 2 + [("asked", ""), ("done", "")] * 2)
+    # of a server that its policy defines the registry has no row at first
+    r = [run([KENNEL, "server", "enable", "--generation", n, "one"], env=env).returncode for n in ("0", "0")]
+    equal(r, [65, 65], "no policy of it is in the directory")
+    h.close()
+
+
 @test("server disable names the sessions that still run the server, and what still starts it")
 def still_running():
     folder = HOME + "/policies"

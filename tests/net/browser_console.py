@@ -63,6 +63,11 @@ def cards():
     equal((badges, count), (["stdio", "disabled", "pinned"], "3 tools"))
     equal(tools, {"read_it": (["read-only", "idempotent", "allowed"], ["reads &lt;b onclick=x&gt;"]),
                   "remove_it": (["destructive", "open-world", "asks"], ["removes"]), "plain": (["denied"], [])})
+    # changed after the page was drawn: nothing is enabled, and the page is drawn again
+    equal([run([KENNEL, "server", verb, "pinned"]).returncode for verb in ("enable", "disable")], [0, 0])
+    page.click("Enable pinned")
+    page.until("was changed after it was shown")
+    equal(json.loads(run([KENNEL, "server", "show", "pinned", "--json"]).stdout)["enabled"], False)
     page.click("Enable pinned")
     page.until("pinned is enabled.")
     equal(card(page.until("Disable pinned"), "pinned")[0], ["stdio", "disconnected", "pinned"])

@@ -60,7 +60,7 @@ round_trip(void **state)
 
 	(void)row_put(g, "a", FROM_PERSON, "/bin/a");
 	(void)row_put(g, "b", FROM_PERSON, "/bin/b");
-	assert_int_equal(registry_enable(g, "policy", FROM_POLICY, false), 0);
+	assert_int_equal(registry_enable(g, "policy", FROM_POLICY, false, NULL), 0);
 	if (import(g, full, &why) < 0)
 		fail_msg("%s", why.text);
 	dump_of(g, &first);

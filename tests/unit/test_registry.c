@@ -264,7 +264,7 @@ generations(void **state)
 		 assert_string_equal(row->args_json, "[\"a\"]");
 		 assert_string_equal(row->policy_server, "a");
 		 assert_true(row->created_at > 1700000000));
-	assert_int_equal(registry_enable(g, "a", FROM_PERSON, false), 0);
+	assert_int_equal(registry_enable(g, "a", FROM_PERSON, false, NULL), 0);
 	assert_int_equal(generation_of(g), 4);
 	WITH_ROW(g, "a", row, assert_false(row->enabled);
 		 assert_int_equal(row->updated_gen, 4));
@@ -272,7 +272,7 @@ generations(void **state)
 	assert_int_equal(generation_of(g), 5);
 	/* what changed nothing raises nothing */
 	assert_int_equal(registry_remove(g, "b", FROM_PERSON, &owner), -ENOENT);
-	assert_int_equal(registry_enable(g, "b", FROM_PERSON, true), -ENOENT);
+	assert_int_equal(registry_enable(g, "b", FROM_PERSON, true, NULL), -ENOENT);
 	assert_int_equal(generation_of(g), 5);
 	/* a removed name is a new row: its generation is above the old one's */
 	assert_int_equal(row_put(g, "b", FROM_PERSON, "/bin/b").created_gen, 6);
@@ -404,7 +404,7 @@ agents(void **state)
 
 	assert_int_equal(registry_put(g, &row, &done), 0);
 	WITH_ROW(g, "x", r, assert_false(r->enabled));
-	assert_int_equal(registry_enable(g, "x", FROM_AGENT, true), 0);
+	assert_int_equal(registry_enable(g, "x", FROM_AGENT, true, NULL), 0);
 	row.note = "another note";
 	assert_int_equal(registry_put(g, &row, &done), 0);
 	WITH_ROW(g, "x", r, assert_true(r->enabled);
@@ -415,7 +415,7 @@ agents(void **state)
 
 	(void)row_put(g, "p", FROM_PERSON, "/bin/p");
 	assert_int_equal(
-	    registry_enable(g, "policy", FROM_POLICY, false), 0); /* of a policy */
+	    registry_enable(g, "policy", FROM_POLICY, false, NULL), 0); /* of a policy */
 	gen = generation_of(g);
 	for (size_t i = 0; i < 2; i++) {
 		row.name = i == 0 ? "p" : "policy";
@@ -448,16 +448,42 @@ enabling(void **state)
 	struct row_change done;
 
 	assert_int_equal(registry_put(g, &row, &done), 0);
-	assert_int_equal(registry_enable(g, "github", FROM_POLICY, true), 0);
+	assert_int_equal(registry_enable(g, "github", FROM_POLICY, true, NULL), 0);
 	WITH_ROW(g, "github", r, assert_int_equal(r->source, FROM_POLICY);
 		 assert_true(r->enabled); assert_null(r->command));
-	assert_int_equal(registry_enable(g, "github", FROM_POLICY, false), 0);
+	assert_int_equal(registry_enable(g, "github", FROM_POLICY, false, NULL), 0);
 	WITH_ROW(g, "github", r, assert_false(r->enabled));
 	/* a file's row of the same name: the person's row and its command stay */
 	(void)row_put(g, "p", FROM_PERSON, "/bin/p");
-	assert_int_equal(registry_enable(g, "p", FROM_FILE, false), 0);
+	assert_int_equal(registry_enable(g, "p", FROM_FILE, false, NULL), 0);
 	WITH_ROW(g, "p", r, assert_false(r->enabled);
 		 assert_string_equal(r->command, "/bin/p"));
+	registry_close(g);
+}
+
+/* What was changed after a person saw it is not enabled. */
+static void
+enabling_what_was_shown(void **state)
+{
+	struct registry *g = registry_of("shown");
+	struct server_row row = row_of("x", FROM_AGENT, "/bin/x", NULL);
+	struct row_change done;
+	uint64_t shown = 1, none = 0;
+
+	assert_int_equal(registry_put(g, &row, &done), 0);
+	row.command = "/bin/evil";
+	assert_int_equal(registry_put(g, &row, &done), 0);
+	assert_int_equal(registry_enable(g, "x", FROM_AGENT, true, &shown), -ESTALE);
+	assert_int_equal(registry_enable(g, "x", FROM_AGENT, true, &none), -ESTALE);
+	WITH_ROW(g, "x", r, assert_false(r->enabled); shown = r->updated_gen);
+	assert_int_equal(generation_of(g), 2);
+	assert_int_equal(registry_enable(g, "x", FROM_AGENT, true, &shown), 0);
+	WITH_ROW(g, "x", r, assert_true(r->enabled));
+	/* a policy's server of that name, of which the registry keeps nothing yet */
+	shown = 3;
+	assert_int_equal(registry_enable(g, "x", FROM_POLICY, true, &shown), -ESTALE);
+	assert_int_equal(registry_enable(g, "x", FROM_POLICY, true, &none), 0);
+	assert_int_equal(registry_enable(g, "x", FROM_POLICY, true, &none), -ESTALE);
 	registry_close(g);
 }
 
@@ -709,6 +735,7 @@ main(void)
 	    cmocka_unit_test(vocabularies),
 	    cmocka_unit_test(agents),
 	    cmocka_unit_test(enabling),
+	    cmocka_unit_test(enabling_what_was_shown),
 	    cmocka_unit_test(listed),
 	    cmocka_unit_test(agents_fill_little),
 	    cmocka_unit_test(merged),

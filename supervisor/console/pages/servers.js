@@ -35,13 +35,16 @@ function toolList(server) {
 }
 
 async function setEnabled(server, on) {
+	let done = server.name + (on ? " is enabled." : " is disabled.");
+
 	try {
-		await api("POST", "mcp/" + encodeURIComponent(server.name), {enabled: on});
-		await showPage();
-		say(server.name + (on ? " is enabled." : " is disabled."));
+		await api("POST", "mcp/" + encodeURIComponent(server.name),
+		    {enabled: on, generation: server.updated_gen || 0}); // what this card shows
 	} catch (error) {
-		say(error.message);
+		done = error.message;
 	}
+	await showPage();
+	say(done);
 }
 
 // ---- what is typed -------------------------------------------------------------------
@@ -250,6 +253,7 @@ function lastCheck(server) {
 
 function serverCard(server) {
 	const init = initLine(server);
+	const starts = server.url || (server.command && [server.command, ...(server.args || [])].join(" ")); // what is enabled
 	const details = element("details", {open: opened.has(server.id)},
 	    element("summary", {}, server.tools === 1 ? "1 tool" : server.tools + " tools"), toolList(server));
 
@@ -262,6 +266,7 @@ function serverCard(server) {
 	        lastCheck(server), server.pinned ? badge("pinned", "good") : null),
 	    server.detail && !init ? element("p", {}, server.detail) : null,
 	    init ? element("p", {}, "It does not start without a policy. This drafts one: ", element("code", {}, init)) : null,
+	    init || !starts ? null : element("p", {}, element("code", {}, starts)),
 	    DEFINED_BY[server.source] ? element("p", {}, DEFINED_BY[server.source]) : null,
 	    details, serverButtons(server));
 }
