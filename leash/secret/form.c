@@ -7,6 +7,9 @@
  *	POST /TOKEN/save	the program ends after one that was taken
  *	POST /TOKEN/cancel	the program ends
  *
+ * A signal ends the program between two requests: what was saved is known to the keeper, and
+ * the exit status says whether it was.
+ *
  * Process: kennel-form. The address has 128 random bits and is printed once; it is of no
  * use after FORM_S. The body of a request is in locked pages, and is wiped there and in
  * the buffer of libmicrohttpd as soon as it was read; one request at a time has a body.
@@ -14,6 +17,7 @@
 #include <errno.h>
 #include <microhttpd.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +57,7 @@ static struct {
 	struct request *body_of;
 	enum { OPEN, SAVED, CANCELLED } end;
 	bool sent; /* the reply to the request that ended it */
+	volatile sig_atomic_t signalled;
 } form;
 
 struct request {
@@ -370,6 +375,28 @@ name_it(uint16_t port)
 	return 0;
 }
 
+static void
+on_signal(int number)
+{
+	form.signalled = 1;
+}
+
+/* They arrive in serve() alone. early: rt_sigprocmask rt_sigaction */
+static void
+hold_signals(void)
+{
+	static const int end[] = {SIGTERM, SIGINT, SIGHUP};
+	const struct sigaction act = {.sa_handler = on_signal};
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_LEN(end); i++) {
+		(void)sigaddset(&set, end[i]);
+		(void)sigaction(end[i], &act, NULL); /* cannot fail: valid */
+	}
+	(void)sigprocmask(SIG_BLOCK, &set, NULL); /* the same */
+}
+
 int
 form_start(struct order *o)
 {
@@ -377,6 +404,7 @@ form_start(struct order *o)
 	uint16_t port;
 
 	form.o = o;
+	hold_signals();
 	r = loopback_listen(fd, &port);
 	if (r == 0)
 		r = name_it(port);
@@ -411,7 +439,7 @@ run(struct pollfd wait[LOOPBACK_SOCKETS])
 	uint64_t least = (uint64_t)FORM_S * 1000;
 
 	/* syscalls: epoll_wait epoll_ctl accept4 recvfrom sendto sendmsg writev shutdown
-	 * syscalls: setsockopt getsockopt close poll */
+	 * syscalls: setsockopt getsockopt close ppoll rt_sigreturn */
 	for (size_t i = 0; i < LOOPBACK_SOCKETS; i++) {
 		const union MHD_DaemonInfo *info;
 
@@ -434,6 +462,10 @@ serve(void)
 	struct pollfd wait[LOOPBACK_SOCKETS];
 	uint64_t end = loop_now() + (uint64_t)FORM_S * NS_PER_S;
 	bool is_last = false;
+	struct timespec most;
+	sigset_t none;
+
+	(void)sigemptyset(&none);
 
 	for (;;) {
 		uint64_t ms = run(wait), now = loop_now(), left;
@@ -442,10 +474,13 @@ serve(void)
 			is_last = true;
 			end = now + (uint64_t)LAST_S * NS_PER_S;
 		}
-		if (form.sent || now >= end)
+		if (form.sent || now >= end || form.signalled != 0)
 			return;
 		left = (end - now) / LOOP_MS + 1;
-		(void)poll(wait, LOOPBACK_SOCKETS, (int)(ms < left ? ms : left));
+		left = ms < left ? ms : left;
+		most = (struct timespec){.tv_sec = (time_t)(left / 1000),
+		    .tv_nsec = (long)(left % 1000 * LOOP_MS)};
+		(void)ppoll(wait, LOOPBACK_SOCKETS, &most, &none);
 	}
 }
 
@@ -467,5 +502,6 @@ verb_form(struct order *o)
 		return STATUS_OK;
 	return order_fail(o, STATUS_INPUT,
 	    form.end == CANCELLED ? "cancelled; nothing was saved"
+	    : form.signalled != 0 ? "ended by a signal; nothing was saved"
 				  : "closed after 300 s; nothing was saved");
 }

@@ -27,6 +27,15 @@
 
 #define ARGS_MAX 64 /* arguments after "kennel secret" */
 
+/* Signals that end a verb. kennel passes them on and ends after the program that it started,
+ * so that the audit log has the end of what it says was asked. */
+static const int ends[] = {SIGTERM, SIGINT, SIGHUP, SIGALRM};
+static struct {
+	volatile pid_t child; /* 0: none */
+	struct sigaction before[ARRAY_LEN(ends)];
+	sigset_t mask;
+} passing;
+
 static const struct verb {
 	const char *name;
 	int (*main)(int argc, char **argv); /* NULL: runs in kennel-secret */
@@ -69,10 +78,48 @@ secret_places(void)
 	return 0;
 }
 
+/* ---- the program that handles values -------------------------------------------------- */
+
+static void
+pass_on(int number)
+{
+	if (passing.child > 0) /* not reaped: still ours */
+		(void)kill(passing.child, number == SIGALRM ? SIGTERM : number);
+}
+
+/* Holds these signals until there is a child. */
+static void
+passing_begin(void)
+{
+	const struct sigaction act = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
+	sigset_t set;
+
+	/* none of these fails: they are valid */
+	(void)sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++)
+		(void)sigaddset(&set, ends[i]);
+	(void)sigprocmask(SIG_BLOCK, &set, &passing.mask);
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+		(void)sigaction(ends[i], NULL, &passing.before[i]);
+		if (passing.before[i].sa_handler == SIG_DFL)
+			(void)sigaction(ends[i], &act, NULL);
+	}
+}
+
+/* Also in the child. */
+static void
+passing_end(void)
+{
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++)
+		(void)sigaction(ends[i], &passing.before[i], NULL);
+	(void)sigprocmask(SIG_SETMASK, &passing.mask, NULL);
+}
+
 /* Runs in the child. */
 static void
 become(const char *path, char **word)
 {
+	passing_end();
 	/*
 	 * without its parent, the child must not prompt for a value;
 	 * early: prctl execve
@@ -89,14 +136,21 @@ become(const char *path, char **word)
 static int
 start(const char *path, char **word)
 {
+	siginfo_t info;
 	int status;
 	pid_t child;
 
 	(void)fflush(NULL); /* unwritten output stays with the parent */
-	/* early: clone fork vfork wait4 */
+	/* early: clone fork vfork wait4 waitid */
 	child = fork();
 	if (child == 0)
 		become(path, word);
+	passing.child = child;
+	(void)sigprocmask(SIG_SETMASK, &passing.mask, NULL);
+	while (child > 0 && waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT) < 0 &&
+	       errno == EINTR)
+		;
+	passing.child = 0; /* before its number is free */
 	while (child > 0 && waitpid(child, &status, 0) < 0)
 		if (errno != EINTR)
 			child = -1;
@@ -128,16 +182,19 @@ secret_become(int argc, char **argv)
 	}
 	memcpy(path, own, strlen(own) + 1); /* the next call overwrites it */
 	status = secret_places();
-	if (status == 0)
-		status = vault_log_begin(argc, argv);
 	if (status != 0)
 		return status;
 	word[0] = (char *)(uintptr_t)name;
 	for (int i = 0; i < argc; i++)
 		word[i + 1] = argv[i];
 	word[argc + 1] = NULL;
-	status = start(path, word);
-	vault_log_end(status);
+	passing_begin();
+	status = vault_log_begin(argc, argv);
+	if (status == 0) {
+		status = start(path, word);
+		vault_log_end(status);
+	}
+	passing_end();
 	return status;
 }
 

@@ -22,9 +22,10 @@
 #include "supervisor/cli/secret.h"
 #include "supervisor/help/help.h"
 
-#define NOT_YET     (-1)
-#define EXIT_LOCKED 126 /* of kennel-secret */
-#define NAME_CHARS  "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
+#define NOT_YET         (-1)
+#define EXIT_LOCKED     126 /* of kennel-secret */
+#define EXIT_SIGNAL_MAX 192 /* above 128 and below: of a shell, a signal */
+#define NAME_CHARS      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
 /* gives: the verb grants access, and is recorded on disk before it does; a verb that
  * removes access is done in any case. */
@@ -127,6 +128,8 @@ reason_of(int status)
 
 	if (change.is_form && status == EXIT_INPUT)
 		return "nothing was saved: the page was closed, cancelled or too old";
+	if (status > 128 && status < EXIT_SIGNAL_MAX)
+		return "a signal ended it";
 
 	for (size_t i = 0; i < ARRAY_LEN(reasons); i++)
 		if (reasons[i].status == status && !of_sources)

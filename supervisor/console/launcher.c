@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,7 @@
 #define FORM_S    330  /* longer than a form is open */
 #define VERIFY_S  300  /* a whole log is read twice */
 #define REPORT_MS 1000 /* between two of a kind */
+#define END_MS    3000 /* for commands to end by themselves: a form records that it did */
 
 /* What the server asks for; its texts are part of the packet. */
 struct call {
@@ -163,7 +165,7 @@ become(const struct launcher *l, const struct call *call, int out)
 	if (null < 0 || dup2(call->input >= 0 ? call->input : null, STDIN_FILENO) < 0 ||
 	    dup2(out, STDOUT_FILENO) < 0 ||
 	    dup2(commands[c].messages ? out : null, STDERR_FILENO) < 0 ||
-	    prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+	    prctl(PR_SET_PDEATHSIG, SIGTERM) < 0)
 		_exit(EXIT_FAILED);
 	/* ends it, also after the exec */
 	(void)alarm(commands[c].s != 0 ? commands[c].s : COMMAND_S);
@@ -450,6 +452,43 @@ open_all(struct launcher *l)
 		die("unable to wait for events: %s", strerror(-r));
 }
 
+static bool
+is_running(const struct launcher *l)
+{
+	for (size_t i = 0; i < COMMANDS_MAX; i++)
+		if (l->child[i].pid != 0)
+			return true;
+	return false;
+}
+
+static void
+signal_commands(const struct launcher *l, int number)
+{
+	for (size_t i = 0; i < COMMANDS_MAX; i++)
+		if (l->child[i].pid != 0)
+			(void)kill(l->child[i].pid, number); /* not reaped: still ours */
+}
+
+static void
+end_commands(struct launcher *l)
+{
+	uint64_t end = loop_now() + END_MS * LOOP_MS, now;
+	struct pollfd ready = {.fd = l->signals, .events = POLLIN};
+	struct signalfd_siginfo info;
+
+	signal_commands(l, SIGTERM);
+	for (;;) {
+		reap(l);
+		now = loop_now();
+		if (!is_running(l) || now >= end)
+			break;
+		(void)poll(&ready, 1, (int)((end - now) / LOOP_MS) + 1);
+		while (read(l->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
+			;
+	}
+	signal_commands(l, SIGKILL);
+}
+
 int
 launcher_run(const struct launcher_order *order)
 {
@@ -459,10 +498,8 @@ launcher_run(const struct launcher_order *order)
 	open_all(&l);
 	if (loop_run(&l.loop) < 0)
 		log_error("unable to wait for events");
-	for (size_t i = 0; i < COMMANDS_MAX; i++)
-		if (l.child[i].pid != 0)
-			(void)kill(l.child[i].pid, SIGKILL); /* not reaped: still ours */
-	(void)kill(order->server, SIGKILL);                  /* the same */
+	end_commands(&l);
+	(void)kill(order->server, SIGKILL); /* not reaped: still ours */
 	while (waitpid(order->server, NULL, 0) < 0 && errno == EINTR)
 		;
 	order->late(order->arg);

@@ -188,6 +188,29 @@ def form():
     check(wait_for(lambda: api("POST", "form", {"what": "key"})[0] == 200, LONG), "room again")
     c.interrupt()
     check(wait_for(lambda: "kennel-form" not in descendants(os.getpid()).values(), LONG), "the forms end with the console")
+    equal(unfinished(env), 0)
+
+
+def unfinished(env):
+    """How many changes of the vault were asked, and have no end in the log."""
+    got = [e["fields"]["outcome"] for e in audit(env=env) if e["kind"] == "vault"]
+    return 2 * got.count("asked") - len(got)
+
+
+@test("S1-51 forms that are open when the console is ended, or killed, have their end in the log", 120)
+def forms_end():
+    env = home()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        c = Console(env=env).login()
+        for _ in range(2):
+            equal(c.json("POST", "form", {"what": "value", "path": PATH, "mode": "set"})[0], 200)
+        equal(unfinished(env), 2, "the control: they are open")
+        os.kill(c.p.pid, number)
+        c.end()
+        if number == signal.SIGKILL:
+            check(wait_for(lambda: unfinished(env) == 0, LONG), "they end by themselves")
+        equal(unfinished(env), 0, number)
+        check(wait_for(lambda: "kennel-form" not in descendants(os.getpid()).values(), LONG), number)
 
 
 @test("S1-51 what an agent asks a person to type is typed into a form, and stays pending until it is saved", 120)

@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
@@ -218,6 +219,45 @@ def once():
     except OSError:
         pass
     equal(versions(env), 1)
+
+
+def outcomes(env):
+    got = audit(env=env)
+    return [(e["fields"]["action"], e["fields"]["outcome"], e["fields"].get("reason", "")) for e in got if e["kind"] == "vault"]
+
+
+@test("a form that a signal ends, and any verb, has its end in the log; one that saved before is done", 120)
+def signalled():
+    env = home()
+    before = len(outcomes(env))
+    closed = "nothing was saved: the page was closed, cancelled or too old"
+    wanted = [("set", "asked", ""), ("set", "failed", closed)]
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        f = Form("value", PATH, env=env)
+        os.kill(f.p.pid, number)
+        status, _, err = f.end()
+        equal(status, 65, err)
+        within("ended by a signal; nothing was saved", err)
+        equal(outcomes(env)[before:], wanted, number)
+        before += 2
+        check("kennel-form" not in descendants(os.getpid()).values(), "it has stayed")
+    # the controls: a page that was closed, and one that saved
+    f = Form("value", PATH, env=env)
+    f.post("cancel")
+    equal(f.end()[0], 65)
+    f = Form("value", PATH, env=env)
+    equal(f.post("save", "", VALUE, "")[0], 200)
+    os.kill(f.p.pid, signal.SIGTERM)
+    equal(f.end()[0], 0)
+    equal(outcomes(env)[before:], wanted + [("set", "asked", ""), ("set", "done", "")])
+    equal(versions(env), 1)
+    # a verb that waits for its standard input
+    p = start([KENNEL, "secret", "set", PATH, "--stdin"], env=environment(env), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+              stderr=subprocess.DEVNULL)
+    check(wait_for(lambda: "kennel-secret" in descendants(p.pid).values(), LONG))
+    os.kill(p.pid, signal.SIGTERM)
+    equal(p.wait(LONG), 143)
+    equal(outcomes(env)[before + 4:], [("set", "asked", ""), ("set", "failed", "a signal ended it")])
 
 
 @test("kennel-form is confined: it is not traced, and has no file and no socket but its own", 60)
