@@ -85,7 +85,7 @@ int session_answer(
 int session_answer_at(int fd, const struct approval_id *, const struct approval_found *,
     const struct decision *);
 /* Asks again about a path that was refused there. 0; -ENOENT: it was not; -errno. */
-int session_reopen(long pid, const char *path);
+int session_reopen(long pid, const char *path, enum approve_channel);
 
 /* ---- approval_id.c -------------------------------------------------------------- */
 

@@ -336,8 +336,7 @@ act(struct here *h, const char *word)
 			return;
 		}
 	if (strcmp(word, "stored") == 0) {
-		approve_saved(
-		    h->what.subject, VIA_PINENTRY); /* settles it in every session */
+		approve_saved(h->what.subject); /* settles it in every session */
 		printf("%s  stored\n", h->text);
 	} else if (strcmp(word, "accept") == 0)
 		(void)approve_answer(h->text,
@@ -511,6 +510,7 @@ approve_here_main(int argc, char **argv)
 		    "no terminal and no display to show dialogs on: start it on one");
 		return EXIT_USAGE;
 	}
+	approve_channel_set(VIA_PINENTRY);
 	status = read_channels(&h);
 	if (status == 0 && h.pinentry != NULL)
 		status = check_pinentry(h.pinentry);

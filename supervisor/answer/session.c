@@ -211,7 +211,7 @@ session_answer(const struct approval_id *id, const struct approval_found *found,
 }
 
 int
-session_reopen(long pid, const char *path)
+session_reopen(long pid, const char *path, enum approve_channel channel)
 {
 	uint8_t memory[APPROVE_PACKET_MAX];
 	int fd = person_connect(APPROVE_SOCKET, pid), r;
@@ -222,7 +222,7 @@ session_reopen(long pid, const char *path)
 	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, APPROVE_REOPEN);
 	wire_put_str(&out, path);
-	r = session_channel(fd, VIA_TERMINAL);
+	r = session_channel(fd, channel);
 	if (r == 0)
 		r = wire_send(fd, &out, NULL, 0);
 	if (r == 0)

@@ -173,7 +173,7 @@ accept(const char *text, const struct approval_id *id, const struct decision *d,
 		done.answer = ANSWER_CHANGED;
 	r = session_answer(id, found, &done);
 	if (file && !changed) /* others may ask about the same file */
-		approve_saved(sha256, d->channel);
+		approve_saved(sha256);
 	if (changed)
 		log_error(
 		    "%s has changed since %s was shown: `kennel approve list` shows "
@@ -268,7 +268,7 @@ static int
 allow_main(int argc, char **argv)
 {
 	static struct shown shown;
-	struct decision d = {.answer = ANSWER_ONCE, .channel = VIA_TERMINAL};
+	struct decision d = {.answer = ANSWER_ONCE, .channel = approve_channel_here()};
 	const char *id = NULL;
 
 	for (int i = 1; i < argc; i++) {
@@ -280,10 +280,9 @@ allow_main(int argc, char **argv)
 			d.name = argv[++i];
 		else if (strncmp(argv[i], "--as=", 5) == 0)
 			d.name = argv[i] + 5;
-		else if (strcmp(argv[i], "--stdin") == 0) {
+		else if (strcmp(argv[i], "--stdin") == 0)
 			d.shown = &shown;
-			d.channel = VIA_CONSOLE; /* a program has shown it */
-		} else if (argv[i][0] != '-' && id == NULL)
+		else if (argv[i][0] != '-' && id == NULL)
 			id = argv[i];
 		else
 			return help_refuse(&approve_help, argv[0], argv[i]);
@@ -320,7 +319,8 @@ one_argument(int argc, char **argv, const char *expected)
 static int
 deny_main(int argc, char **argv)
 {
-	const struct decision deny = {.answer = ANSWER_DENY, .channel = VIA_TERMINAL};
+	const struct decision deny = {
+	    .answer = ANSWER_DENY, .channel = approve_channel_here()};
 	int status = one_argument(argc, argv, "expected the id of an approval");
 
 	return status != 0 ? status : approve_answer(argv[1], &deny);
@@ -341,7 +341,7 @@ reopen_main(int argc, char **argv)
 		return help_usage(&approve_help, argv[0], expected);
 	n = person_sockets(APPROVE_SOCKET, pid, SESSIONS_MAX);
 	for (size_t i = 0; i < n; i++) {
-		r = session_reopen(pid[i], argv[1]);
+		r = session_reopen(pid[i], argv[1], approve_channel_here());
 		reopened += r == 0;
 		if (r == 0 || session_is_over(r))
 			continue;

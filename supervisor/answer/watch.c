@@ -44,7 +44,8 @@ parse_answer(char *line, const char **ret_id, struct decision *ret)
 	const char *id = strtok_r(NULL, BLANKS, &save);
 	const char *option = strtok_r(NULL, BLANKS, &save);
 
-	*ret = (struct decision){.unseen = option != NULL, .channel = VIA_TERMINAL};
+	*ret = (struct decision){
+	    .unseen = option != NULL, .channel = approve_channel_here()};
 	if (id == NULL || (option != NULL && strcmp(option, "--unseen") != 0) ||
 	    (option != NULL && strtok_r(NULL, BLANKS, &save) != NULL))
 		return false;

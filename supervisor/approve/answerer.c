@@ -5,6 +5,9 @@
  * what that process said of itself.
  */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "leash/audit/writer.h"
 #include "shim/base/array.h"
@@ -23,9 +26,29 @@ approve_channel_name(enum approve_channel channel)
 	    [VIA_CONSOLE] = "console",
 	    [VIA_PINENTRY] = "pinentry",
 	    [VIA_CONSOLE_FINAL] = "console",
+	    [VIA_COMMAND] = "command",
 	};
 
 	return (size_t)channel < ARRAY_LEN(name) ? name[channel] : NULL;
+}
+
+enum approve_channel
+approve_channel_here(void)
+{
+	static const enum approve_channel set[] = {VIA_CONSOLE, VIA_PINENTRY};
+	const char *text = getenv(APPROVE_CHANNEL_VARIABLE);
+
+	for (size_t i = 0; text != NULL && i < ARRAY_LEN(set); i++)
+		if (strcmp(text, approve_channel_name(set[i])) == 0)
+			return set[i];
+	return isatty(STDIN_FILENO) == 1 ? VIA_TERMINAL : VIA_COMMAND;
+}
+
+void
+approve_channel_set(enum approve_channel channel)
+{
+	/* without memory the record has another hint */
+	(void)setenv(APPROVE_CHANNEL_VARIABLE, approve_channel_name(channel), 1);
 }
 
 const char *

@@ -97,17 +97,23 @@ void question_shorten(char *out, size_t cap, const char *text, size_t len, bool 
 /* Sets detail from this JSON value: every key, the ends of each long text. */
 void question_detail(struct question_text *, const void *json, size_t len);
 
-/* Where a person answered, as the client says: a hint for the log. */
+/* Where a person answered or changed something, as that process says: a hint for the log. */
 enum approve_channel {
 	VIA_UNKNOWN = 0,
-	VIA_TERMINAL, /* kennel approve, kennel secret */
+	VIA_TERMINAL, /* a command whose standard input is a terminal */
 	VIA_CONSOLE,  /* a page: of kennel console, of kennel secret form */
 	VIA_PINENTRY,
 	VIA_CONSOLE_FINAL, /* the console; this client can no longer change it, and may only
 			    * list, allow, deny and cancel */
+	VIA_COMMAND,       /* a command without a terminal: of a script, of a timer */
 };
 /* NULL: unknown. */
 const char *approve_channel_name(enum approve_channel);
+/* The channel of this command. approve_channel_set: of a page or a dialog, and of what it
+ * runs. */
+#define APPROVE_CHANNEL_VARIABLE "KENNEL_CHANNEL"
+enum approve_channel approve_channel_here(void);
+void approve_channel_set(enum approve_channel);
 
 /* The process that answered, according to the kernel; and its channel. */
 #define ANSWERER_TEXT_MAX 64

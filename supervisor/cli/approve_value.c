@@ -31,7 +31,7 @@
 /* ---- sessions ------------------------------------------------------------------- */
 
 static int
-saved_at(long pid, const char *what, uint32_t channel)
+saved_at(long pid, const char *what)
 {
 	uint8_t memory[APPROVE_PACKET_MAX];
 	int fd = person_connect(APPROVE_SOCKET, pid), r;
@@ -42,7 +42,7 @@ saved_at(long pid, const char *what, uint32_t channel)
 		return fd;
 	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, APPROVE_CHANNEL);
-	wire_put_u32(&out, channel);
+	wire_put_u32(&out, approve_channel_here());
 	r = wire_send(fd, &out, NULL, 0);
 	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, APPROVE_SAVED);
@@ -57,14 +57,14 @@ saved_at(long pid, const char *what, uint32_t channel)
 }
 
 void
-approve_saved(const char *what, uint32_t channel)
+approve_saved(const char *what)
 {
 	long pid[SOCKETS_MAX];
 	size_t n = person_sockets(APPROVE_SOCKET, pid, SOCKETS_MAX);
 	int r;
 
 	for (size_t i = 0; i < n; i++) {
-		r = saved_at(pid[i], what, channel);
+		r = saved_at(pid[i], what);
 		if (r < 0 && r != -ENOENT && r != -ECONNREFUSED)
 			log_warn("unable to inform the session of process %ld: %s; a "
 				 "request for it stays open there",

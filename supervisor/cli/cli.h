@@ -63,9 +63,8 @@ int approve_main(int argc, char **argv);
  * session has been informed. Returns an exit status, after reporting an error. */
 int approve_value(const char *path);
 /* Reports to every session that the keeper has a new version of the value of this path, or
- * the registry the approval of a file with this SHA-256; channel: an enum approve_channel,
- * where a person gave it. */
-void approve_saved(const char *what, uint32_t channel);
+ * the registry the approval of a file with this SHA-256. */
+void approve_saved(const char *what);
 int pin_main(int argc, char **argv);
 int grant_main(int argc, char **argv);
 /* secret.c: runs kennel-secret with these arguments and our terminal and descriptors.

@@ -15,6 +15,7 @@
 #include "policy/lang/secret_path.h"
 #include "shim/base/array.h"
 #include "shim/base/log.h"
+#include "supervisor/approve/approve.h"
 #include "supervisor/audit/audit.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
@@ -170,6 +171,8 @@ record(const char *outcome, int status, uint64_t *ret_number)
 		event_text(&e, KEY_SERVER, change.server);
 	event_number(&e, KEY_UID, getuid());
 	event_number(&e, KEY_PID, (uint64_t)getpid());
+	if (change.session == NULL)
+		event_text(&e, KEY_CHANNEL, approve_channel_name(approve_channel_here()));
 	return report_send(change.report, &e, EVENT_GATE, ret_number);
 }
 

@@ -35,9 +35,9 @@ secret_shape(const char *path, const char *project)
 	return found == NULL ? NULL : found->name; /* the table's string */
 }
 
-/* The verb has skip words; the path follows them. channel: where the value is typed. */
+/* The verb has skip words; the path follows them. */
 static int
-put_main(int argc, char **argv, int skip, uint32_t channel)
+put_main(int argc, char **argv, int skip)
 {
 	const char *path = NULL, *shape;
 	char *word[WORDS_MAX + 2];
@@ -61,14 +61,14 @@ put_main(int argc, char **argv, int skip, uint32_t channel)
 	}
 	status = secret_become(n, word);
 	if (status == 0 && path != NULL)
-		approve_saved(path, channel);
+		approve_saved(path);
 	return status;
 }
 
 int
 secret_put_main(int argc, char **argv)
 {
-	return put_main(argc, argv, 1, VIA_TERMINAL);
+	return put_main(argc, argv, 1);
 }
 
 int
@@ -76,6 +76,6 @@ secret_form_main(int argc, char **argv)
 {
 	bool is_value = argc > 1 && strcmp(argv[1], "value") == 0;
 
-	return is_value ? put_main(argc, argv, 2, VIA_CONSOLE)
-			: secret_become(argc, argv);
+	approve_channel_set(VIA_CONSOLE); /* its page is one */
+	return is_value ? put_main(argc, argv, 2) : secret_become(argc, argv);
 }

@@ -22,6 +22,7 @@
 #include "shim/base/loop.h"
 #include "shim/base/wire.h"
 #include "shim/host/install_path.h"
+#include "supervisor/approve/approve.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/console/browser.h"
 #include "supervisor/console/commands.h"
@@ -162,6 +163,7 @@ become(const struct launcher *l, const struct call *call, int out)
 		argv[n++] = (char *)(uintptr_t)commands[c].word[i];
 	argv[put_words(call, argv, n)] = NULL;
 	launcher_release();
+	(void)setenv(APPROVE_CHANNEL_VARIABLE, "console", 1); /* a hint for the log */
 	if (null < 0 || dup2(call->input >= 0 ? call->input : null, STDIN_FILENO) < 0 ||
 	    dup2(out, STDOUT_FILENO) < 0 ||
 	    dup2(commands[c].messages ? out : null, STDERR_FILENO) < 0 ||

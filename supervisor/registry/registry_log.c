@@ -31,4 +31,6 @@ registry_event(struct event *e, const struct registry_act *act,
 		event_digest(e, KEY_SHA256, act->sha256);
 	event_text(e, KEY_SOURCE, row_source_name(act->by));
 	event_number(e, KEY_UID, getuid());
+	if (act->channel != NULL)
+		event_text(e, KEY_CHANNEL, act->channel);
 }

@@ -21,6 +21,7 @@ struct registry_act {
 	const char *name;      /* of the server or file; NULL: missing or invalid */
 	enum row_source by;    /* FROM_PERSON or FROM_AGENT */
 	const uint8_t *sha256; /* of the row (dump_digest); NULL: none */
+	const char *channel;   /* of a person (approve_channel_name); NULL: none */
 };
 /* reason: one line without values, for the last two; NULL: none. */
 void registry_event(struct event *, const struct registry_act *, enum registry_outcome,

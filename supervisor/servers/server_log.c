@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "shim/base/log.h"
+#include "supervisor/approve/approve.h"
 #include "supervisor/audit/audit.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
@@ -35,8 +36,10 @@ record(enum registry_outcome outcome, const char *reason)
 static int
 open_report(const char *action, const char *name)
 {
-	change.act =
-	    (struct registry_act){.action = action, .name = name, .by = FROM_PERSON};
+	change.act = (struct registry_act){.action = action,
+	    .name = name,
+	    .by = FROM_PERSON,
+	    .channel = approve_channel_name(approve_channel_here())};
 	return user_report_open("", &change.report);
 }
 

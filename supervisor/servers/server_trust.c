@@ -242,6 +242,6 @@ server_trust_main(int argc, char **argv)
 	review.path = path;
 	status = server_trust_file(&review, sha256, &changed);
 	if (status == 0)
-		approve_saved(sha256, VIA_TERMINAL); /* a session may ask about it */
+		approve_saved(sha256); /* a session may ask about it */
 	return status;
 }

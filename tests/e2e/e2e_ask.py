@@ -112,7 +112,7 @@ def once():
     mine = [e for e in audit() if e["kind"] == "approve" and q["sha256"] in json.dumps(e)]
     equal([e["fields"]["verdict"] for e in mine], ["allow", "deny"])
     equal([e["fields"].get("user") for e in mine], [user_name()] * 2, "the user's name")
-    equal([e["fields"].get("channel") for e in mine], ["terminal"] * 2)
+    equal([e["fields"].get("channel") for e in mine], ["command"] * 2, "without a terminal")
 
 
 @test("for the session: the same program with the same words, folder and environment is not asked about again", 300)

@@ -93,6 +93,8 @@ def enables_what_was_shown():
         refused(enable("mine", generation=wrong), 400)
     equal(enable("mine", generation=server(c, "mine")["updated_gen"]), (200, {}), "the control")
     check(server(c, "mine")["enabled"])
+    records = [e["fields"] for e in audit() if e["kind"] == "registry" and e["fields"].get("name") == ["mine"]]
+    equal({(e["action"], e["channel"]) for e in records}, {("add", "command"), ("disable", "console"), ("enable", "console")})
     equal(run([KENNEL, "server", "remove", "mine"]).returncode, 0)
     os.unlink(HOME + "/policies/fresh.kennel")
 

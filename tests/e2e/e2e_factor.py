@@ -258,7 +258,7 @@ def refused():
     check(refusal(s.wait(rid, LONG)) is None)
     s.close()
     back = [e["fields"] for e in audit() if e["kind"] == "approve" and e["fields"]["method"] == "reopen"]
-    equal([(e["name"], e["outcome"], e["channel"], e["server"]) for e in back], [(["line"], "reopened", "terminal", "t")])
+    equal([(e["name"], e["outcome"], e["channel"], e["server"]) for e in back], [(["line"], "reopened", "command", "t")])
     within("uid %d, pid " % os.geteuid(), back[0]["approver"])
 
 

@@ -257,6 +257,7 @@ def signalled():
     check(wait_for(lambda: "kennel-secret" in descendants(p.pid).values(), LONG))
     os.kill(p.pid, signal.SIGTERM)
     equal(p.wait(LONG), 143)
+    equal([e["fields"]["channel"] for e in audit(env=env) if e["kind"] == "vault"][-4:], ["console"] * 2 + ["command"] * 2)
     equal(outcomes(env)[before + 4:], [("set", "asked", ""), ("set", "failed", "a signal ended it")])
 
 

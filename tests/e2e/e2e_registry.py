@@ -8,6 +8,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 from kit import *  # noqa: E402,F403
+from console_kit import Terminal  # noqa: E402
 
 KEYS = ("id name transport command args env url headers enabled scope source status discovery_status reason detail tools "
         "pinned policy protocol restarts created_gen updated_gen").split()
@@ -298,6 +299,11 @@ def recorded():
             wanted.append((action, name, "asked", None, os.getuid(), "person"))
         wanted.append((action, name, outcome, "allow" if outcome == "done" else "deny", os.getuid(), "person"))
     equal(got, wanted)
+    equal({f["channel"] for f in h.records()}, {"command"}, "without a terminal")
+    t = Terminal([KENNEL, "server", "disable", "p"], env=h.env)
+    equal(t.end(), 0, t.text)
+    h("server", "enable", "p")
+    equal([f["channel"] for f in h.records()][-4:], ["terminal"] * 2 + ["command"] * 2)
     equal(audit_verify(env=h.env).returncode, 0)
     lost = Home("recorded-lost", p=policy_of("p", "/bin/cat"))
     with open(lost.home + "/audit", "w") as f:

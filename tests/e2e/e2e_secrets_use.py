@@ -41,7 +41,7 @@ def asked():
     equal([(e["verdict"], e["outcome"], e["name"], e["request"]) for e in mine],
           [("ask", "asked", [PATH], rid), ("allow", "once", [PATH], rid)])
     within("uid %d" % os.geteuid(), mine[1]["approver"])
-    equal(mine[1]["channel"], "terminal")
+    equal(mine[1]["channel"], "command")
     equal(mine[1].get("user"), user_name())
     equal(mine[0]["sha256"], q["sha256"])
 
@@ -183,7 +183,7 @@ def denied():
     equal([(e["name"], e["reason"], e["verdict"]) for e in mine], [(["secrets_request_use_approval"], "denied", "deny")] * 3)
     back = [e["fields"] for e in audit(env=s.env) if e["kind"] == "approve" and e["fields"]["method"] == "reopen"]
     equal([(e["name"], e["verdict"], e["outcome"], e["channel"], e["server"]) for e in back],
-          [([PATH], "allow", "reopened", "terminal", "kennel serve")], "once, and of the path that was refused")
+          [([PATH], "allow", "reopened", "command", "kennel serve")], "once, and of the path that was refused")
     check(matches("^uid %d, pid [0-9]+$" % os.geteuid(), back[0]["approver"]), back)
     within("reopened", run([KENNEL, "audit", "who-approved", PATH], env=s.env).stdout.decode())
 

@@ -130,7 +130,7 @@ def accepted():
     h.close()
     asked, reported, yes = p.records()
     equal((asked["verdict"], asked["outcome"], asked["method"], asked["name"]), ("ask", "asked", "file", [p.file]))
-    equal((yes["verdict"], yes["outcome"], yes["method"], yes["name"], yes["channel"]), ("allow", "ok", "file", [p.file], "terminal"))
+    equal((yes["verdict"], yes["outcome"], yes["method"], yes["name"], yes["channel"]), ("allow", "ok", "file", [p.file], "command"))
     within("uid %d" % os.geteuid(), yes["approver"])
     equal((reported["verdict"], reported["outcome"], reported["approver"]), ("ask", "reported", yes["approver"]))
     equal((asked["sha256"], asked["sha256"]), (reported["sha256"], yes["sha256"]))
@@ -166,7 +166,7 @@ def declined():
     equal(known(h, "third"), "error")
     h.close()
     equal([(e["outcome"], e.get("channel")) for e in p.records()],
-          [("asked", None), ("cancelled", "terminal"), ("asked", None), ("reported", "terminal"), ("ok", "terminal"), ("asked", None),
+          [("asked", None), ("cancelled", "command"), ("asked", None), ("reported", "command"), ("ok", "command"), ("asked", None),
            ("withdrawn", None)])
 
 
@@ -233,7 +233,7 @@ def recorded():
     equal(p.outcomes(1), [("ask", "asked", None)])
     p.write(text)
     equal(p.trust(reviewed).returncode, 0)
-    equal(p.outcomes(3)[1:], [("ask", "reported", "terminal"), ("allow", "ok", "terminal")])
+    equal(p.outcomes(3)[1:], [("ask", "reported", "command"), ("allow", "ok", "command")])
     check(wait_for(lambda: known(h, "mine") == "denied", LONG) is not None)
     h.close()
     p = Place("said")
