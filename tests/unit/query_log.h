@@ -177,6 +177,10 @@ static const struct told second_session[] = {
     {EVENT_CALL, {WHO("github", POLICY_2), CALL("asked", "11"), {KEY_VERDICT, "allow"},
 		     {KEY_OUTCOME, "forwarded"}}},
     {EVENT_CALL, {WHO("github", POLICY_2), CALL("asked", "11"), {KEY_OUTCOME, "ok"}}},
+    /* no approval: what was refused may be asked about again */
+    {EVENT_APPROVE, {WHO("github", POLICY_2), {KEY_METHOD, "reopen"}, {KEY_NAME, "merge"},
+			{KEY_VERDICT, "allow"}, {KEY_OUTCOME, "reopened"},
+			{KEY_APPROVER, "uid 0, pid 1"}, {KEY_CHANNEL, "command"}}},
 };
 
 static inline void

@@ -165,6 +165,7 @@ static const char *const golden[] = {
     "why 36",
     "why 44",
     "why 45",
+    "why 54",
     "policy-at 2099-01-01",
     "denials",
     "denials -n 1 --json",
@@ -678,8 +679,8 @@ test_filters(void **state)
 	} row[] = {
 	    {"log --csv --no-header --kind exec", 8},
 	    {"log --csv --no-header --kind exec --verdict deny", 3},
-	    {"log --csv --no-header --session s-2", 32},
-	    {"log --csv --no-header --server github --since 1h", 53},
+	    {"log --csv --no-header --session s-2", 33},
+	    {"log --csv --no-header --server github --since 1h", 54},
 	    {"log --csv --no-header --server github --since 2099-01-01", 0},
 	    {"log --csv --no-header --server github --to 2001-01-01", 0},
 	    {"log --csv --no-header --verdict absent", 1},

@@ -21,6 +21,7 @@ struct line {
 
 static const struct {
 	const char *kind, *pattern;
+	const char *outcome; /* of these records; NULL: of all */
 } story[] = {
     {"start", "{mode} of {program} is about to start[, by {rule}][, as uid {uid}]"},
     {"mounts", "its view was built[; this kernel lacks {lacks}]"},
@@ -36,11 +37,17 @@ static const struct {
     {"egress", "connection {verdict}: {name}[ port {port}][ at {address}][, {bytes_out} "
 	       "bytes out][, {bytes_in} bytes in][, by {rule}][: {reason}]"},
     {"approve",
-	"approval of {name}: {verdict}[ ({outcome})][ by {approver}][ ({user})][ at the "
+	"{name} may be asked about again: reopened[ by {approver}][ ({user})][ via "
+	"{channel}]",
+	"reopened"},
+    {"approve",
+	"approval of {name}: {verdict}[ ({outcome})][ by {approver}][ ({user})][ via "
 	"{channel}][ after {duration_us}]"},
-    {"vault", "vault: {action}[ {name}][ for {server}][ by {source}][, uid {uid}]"
+    {"vault", "vault: {action}[ {name}][ for {server}][ by {source}][ via {channel}][, "
+	      "uid {uid}]"
 	      "[, {outcome}][ with status {status}][: {reason}]"},
-    {"registry", "registry: {action}[ {name}][ by {source}] {outcome}[: {reason}]"},
+    {"registry", "registry: {action}[ {name}][ by {source}][ via {channel}] {outcome}[: "
+		 "{reason}]"},
     {"catalog", "catalog {name}: {outcome}[, {bytes} bytes][ with status {status}][, "
 		"sha256 {sha256}][, pinned {pinned}][: {reason}]"},
     {"console",
@@ -209,7 +216,9 @@ const char *
 describe_tell(const struct log_record *record, char out[DESCRIBE_MAX])
 {
 	for (size_t i = 0; i < ARRAY_LEN(story); i++) {
-		if (strcmp(story[i].kind, record->kind) == 0)
+		if (strcmp(story[i].kind, record->kind) == 0 &&
+		    (story[i].outcome == NULL ||
+			log_record_is(record, "outcome", story[i].outcome)))
 			return describe_fill(record, story[i].pattern, out);
 	}
 	return describe_fields(record, out);

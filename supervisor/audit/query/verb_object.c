@@ -377,6 +377,13 @@ begin_approved(struct ask *ask)
 	return log_scan_each(ask->view, &pairs, see_pair, ask);
 }
 
+/* A person has let it be asked about again, and approved nothing. */
+static bool
+is_reopened(const struct log_record *record)
+{
+	return log_record_is(record, "outcome", "reopened");
+}
+
 static const char *
 odd_answer(struct ask *ask, const struct log_record *record, int *ret)
 {
@@ -385,7 +392,8 @@ odd_answer(struct ask *ask, const struct log_record *record, int *ret)
 	uint64_t us;
 
 	*ret = row != NULL ? 0 : -E2BIG;
-	if (row == NULL || !log_record_is(record, "verdict", "allow"))
+	if (row == NULL || is_reopened(record) ||
+	    !log_record_is(record, "verdict", "allow"))
 		return NULL;
 	row->n = record->ts - row->last_ts < BULK_NS ? row->n + 1 : 1;
 	row->last_ts = record->ts;
@@ -435,7 +443,10 @@ see_approved(void *arg, const struct log_record *record)
 	if (r < 0 || call == NULL)
 		return r < 0 ? r : -E2BIG;
 	for (size_t i = 0; i < CALL; i++)
-		see_cell(ask, record, approved_column[i].name);
+		if (approved_column[i].cell == CELL_VERDICT && is_reopened(record))
+			table_none(&ask->table);
+		else
+			see_cell(ask, record, approved_column[i].name);
 	if (call->flag != 0)
 		table_number(&ask->table, call->first_idx);
 	else

@@ -195,6 +195,11 @@ mechanism_of(const struct log_record *record, const char *otherwise)
 	    (log_record_is(record, "outcome", "withdrawn") ||
 		log_record_is(record, "outcome", "nobody")))
 		return "kennel: without a person's answer, nothing is allowed";
+	if (strcmp(record->kind, "approve") == 0 &&
+	    log_record_is(record, "outcome", "reopened"))
+		return "a person: after a refusal it may be asked about again; nothing "
+		       "was "
+		       "allowed";
 	return otherwise;
 }
 
