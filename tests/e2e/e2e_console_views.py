@@ -95,6 +95,12 @@ def enables_what_was_shown():
     check(server(c, "mine")["enabled"])
     records = [e["fields"] for e in audit() if e["kind"] == "registry" and e["fields"].get("name") == ["mine"]]
     equal({(e["action"], e["channel"]) for e in records}, {("add", "command"), ("disable", "console"), ("enable", "console")})
+    for kind in ("activity", "access"):
+        report = run([KENNEL, "audit", "report", "--kind", kind]).stdout.decode()
+        parts = dict(re.findall(r"<h2[^>]*>([^<]*)</h2>(.*?)</table>", report, re.S))
+        check(re.search(">allow<.*?action=login<", parts["Console"], re.S), parts["Console"])
+        for action in ("action=add", "action=enable"):
+            check(re.search("source=person " + action + "[ <]", parts["Configured servers"]), parts["Configured servers"])
     equal(run([KENNEL, "server", "remove", "mine"]).returncode, 0)
     os.unlink(HOME + "/policies/fresh.kennel")
 

@@ -260,6 +260,16 @@ def refused():
     back = [e["fields"] for e in audit() if e["kind"] == "approve" and e["fields"]["method"] == "reopen"]
     equal([(e["name"], e["outcome"], e["channel"], e["server"]) for e in back], [(["line"], "reopened", "command", "t")])
     within("uid %d, pid " % os.geteuid(), back[0]["approver"])
+    # no auditor takes it for an approval; the controls are a refusal and an approval
+    lines = run([KENNEL, "audit", "who-approved", "line", "--json", "--no-header"]).stdout.splitlines()
+    said = [(row["verdict"], row["outcome"], row["odd"]) for row in map(json.loads, lines)]
+    equal([row for row in said if row[1] == "reopened"], [(None, "reopened", None)], said)
+    check(("deny", "deny") in [row[:2] for row in said], said)
+    within(b'"allow","outcome":"once"', run([KENNEL, "audit", "who-approved", "say", "--json"]).stdout)
+    report = run([KENNEL, "audit", "report"]).stdout.decode()
+    part = re.search(r"<h2[^>]*>Approvals</h2>.*?</table>", report, re.S).group(0)
+    within(">reopened</td>", part)
+    within("it may be asked about again", part)
 
 
 @test("kennel approve watch asks for the passphrase on its own terminal, and goes on", 120)

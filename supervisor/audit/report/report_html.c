@@ -190,12 +190,33 @@ put_files(struct page *p)
 		"Denials", "The most frequent first.", .verb = "denials" \
 	}
 
+#define S_APPROVALS \
+	{ \
+		"Approvals", \
+		    "What people answered. What is reopened was not approved: it may " \
+		    "be " \
+		    "asked about again.", \
+		    .verb = "who-approved" \
+	}
+#define S_CONSOLE \
+	{ \
+		"Console", "Logins of browsers, and what was refused.", \
+		    .verb = "log", .kind = "console" \
+	}
+#define S_REGISTRY \
+	{ \
+		"Configured servers", \
+		    "Servers that people and agents added, removed, enabled or " \
+		    "disabled.", \
+		    .verb = "log", .kind = "registry" \
+	}
+
 static const struct section activity[] = {S_TIME, S_SERVERS, S_LATENCY, S_EXECS, S_EGRESS,
     S_DENIALS, {"Tools", "How often each was called.", .verb = "tools"},
     {"Sessions", NULL, .verb = "sessions"}, {"Calls", NULL, .verb = "tool"},
     {"Anomalies", "First seen, spikes, outside of working hours, allowed after denials.",
 	.verb = "anomalies"},
-    S_GAPS, {NULL}};
+    S_APPROVALS, S_CONSOLE, S_REGISTRY, S_GAPS, {NULL}};
 static const struct section integrity[] = {S_GAPS,
     {"Cosignatures", "Checkpoints that witnesses signed.", .verb = "log",
 	.kind = "cosig"},
@@ -210,28 +231,28 @@ static const struct section access_[] = {S_SERVERS, S_EXECS, S_EGRESS,
 	"Allowed in this time range, and never "
 	"before.",
 	.verb = "widened"},
-    S_DENIALS, {"Secrets", NULL, .verb = "secret"},
+    S_DENIALS, S_APPROVALS, S_CONSOLE, S_REGISTRY, {"Secrets", NULL, .verb = "secret"},
     {"Policies in use", NULL, .verb = "changes"}, {NULL}};
 static const struct section changes[] = {
-    {"Policies", "When the policy of a server changed.", .verb = "changes"},
+    {"Policies", "When the policy of a server changed.", .verb = "changes"}, S_REGISTRY,
     {"First used in this time range", NULL, .verb = "widened"},
     {"Exceptions", NULL, .verb = "exceptions"},
     {"Tool definitions", NULL, .verb = "manifest"}, {NULL}};
 static const struct section controls[] = {
     {"Controls", "What frameworks require, and the records that show it.",
 	.put = put_controls},
-    S_GAPS, S_DENIALS, {"Approvals", NULL, .verb = "who-approved"}, {NULL}};
+    S_GAPS, S_DENIALS, S_APPROVALS, {NULL}};
 static const struct section incident[] = {S_TIME, S_EXECS, S_EGRESS,
     {"Timeline", "Every record of the session, in order.", .verb = "session",
 	.word = true},
-    S_DENIALS, {"Calls", NULL, .verb = "tool"}, {"Secrets", NULL, .verb = "secret"},
-    S_GAPS, {NULL}};
+    S_DENIALS, S_APPROVALS, {"Calls", NULL, .verb = "tool"},
+    {"Secrets", NULL, .verb = "secret"}, S_GAPS, {NULL}};
 static const struct section retention[] = {{"Log files", NULL, .put = put_files},
     {"Removed records", NULL, .verb = "log", .kind = "prune"},
     {"Exports", NULL, .verb = "log", .kind = "export"}, S_GAPS, {NULL}};
-static const struct section exceptions[] = {{"Exceptions", NULL, .verb = "exceptions"},
-    {"Approvals", NULL, .verb = "who-approved"}, {NULL}};
-static const struct section inventory[] = {S_SERVERS,
+static const struct section exceptions[] = {
+    {"Exceptions", NULL, .verb = "exceptions"}, S_APPROVALS, {NULL}};
+static const struct section inventory[] = {S_SERVERS, S_REGISTRY,
     {"Policies by server", NULL, .verb = "changes"},
     {"Server programs", NULL, .verb = "log", .kind = "start"},
     {"Tool definitions", NULL, .verb = "manifest"},
