@@ -4,6 +4,8 @@
  * text of the same bytes, so the second one can compare.
  */
 #include "shim/base/array.h"
+#include "shim/base/hex.h"
+#include "shim/base/log.h"
 #include "supervisor/registry/global_file.h"
 #include "supervisor/registry/reference.h"
 
@@ -72,4 +74,18 @@ global_file_detail(const struct global_file *f, const char digest[FILE_DIGEST_LE
 			r = global_file_server(&f->rows.row[i], ret);
 	}
 	return r == 0 ? buf_puts(ret, "]}") : r;
+}
+
+void
+skipped_file_log(const struct skipped_file *f)
+{
+	char hex[FILE_DIGEST_LEN + 1];
+	uint8_t digest[FILE_DIGEST_LEN / 2];
+
+	if (f->text == NULL)
+		return;
+	mcp_digest((const uint8_t *)f->text, f->len, digest);
+	log_warn("%s: warning: not used, because no person has approved its present "
+		 "contents: review it, then run `kennel server trust %s --sha256 %s`",
+	    f->path, f->path, hex_put(hex, digest, sizeof(digest)));
 }

@@ -512,10 +512,6 @@ approved(struct registry *g, const char *path, char **text, size_t len,
 		    strerror(r < 0 ? -r : -before));
 	if (r > 0)
 		return r;
-	(void)buf_printf(&ret->notes,
-	    "%s: warning: not used, because no person has approved its present "
-	    "contents: review it, then run `kennel server trust %s --sha256 %s`\n",
-	    path, path, digest);
 	(void)snprintf(
 	    ret->skipped.path, sizeof(ret->skipped.path), "%s", path); /* same size */
 	ret->skipped.text = *text;

@@ -35,6 +35,8 @@ struct skipped_file {
 	bool changed; /* others of this path were approved */
 };
 void skipped_file_free(struct skipped_file *);
+/* Logs the command that approves it, if there is one; for a process that asks no person. */
+void skipped_file_log(const struct skipped_file *);
 
 struct global_file {
 	char path[PATH_MAX];     /* "": none was found */
@@ -47,7 +49,7 @@ struct global_file {
 
 /*
  * Finds and reads it. registry: the approvals; NULL: there are none. A project's file
- * without approval is skipped with a note. Returns 0, also if there is none; otherwise
+ * without approval is skipped. Returns 0, also if there is none; otherwise
  * why begins with the file's name. Free it in any case.
  */
 int global_file_read(const struct global_places *, struct registry *,

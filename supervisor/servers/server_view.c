@@ -51,6 +51,7 @@ read_file(struct server_view *v)
 		log_error("%s", why.text);
 		v->file_broken = true;
 	}
+	skipped_file_log(&v->file.skipped);
 	global_file_log_notes(&v->file);
 	v->file_broken |= v->file.errors > 0;
 }

@@ -105,6 +105,12 @@ def accepted():
     equal((q["kind"], q["subject"], q["server"], q["request"], q["factor"], q["whole"]),
           ("file", p.file, "kennel serve", None, None, True))
     check(290000 < q["left_ms"] <= 300000, q["left_ms"])
+    # one advice about the file; a command that asks no person has the other
+    said = [line for line in h.stderr().splitlines() if p.file in line]
+    equal(len(said), 1, said)
+    within("answer with `kennel approve allow %s`" % q["id"], said[0])
+    listed = run(["/usr/bin/python3", "-c", WITHIN, p.dir, KENNEL, "server", "list"], env=p.env).stderr.decode()
+    within("kennel server trust %s --sha256 %s" % (p.file, p.sha256()), listed)
     detail = json.loads(q["detail"])
     equal(list(detail), ["sha256", "changed", "effect", "servers"])
     equal((detail["sha256"], detail["changed"], detail["servers"]), (p.sha256(), False, ROWS))

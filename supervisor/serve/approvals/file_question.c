@@ -211,6 +211,15 @@ was_asked(const struct file_question *f, const char *digest)
 }
 
 static void
+not_asked(const struct file_question *f, const char *why)
+{
+	log_warn(
+	    "%s: not used, and no person is asked about it: %s; `kennel server trust "
+	    "%s` shows and approves it",
+	    f->path, why, f->path);
+}
+
+static void
 ask(struct file_question *f, const char *digest)
 {
 	f->by = (struct answerer){0};
@@ -218,11 +227,9 @@ ask(struct file_question *f, const char *digest)
 	f->took_us = 0;
 	memcpy(f->asked[f->asked_n++], digest, FILE_DIGEST_LEN + 1);
 	if (record(f, "ask", "asked") < 0)
-		log_warn("%s: no person is asked: unable to record that in the audit log",
-		    f->q.subject);
+		not_asked(f, "unable to record the question in the audit log");
 	else if (question_ask(f->o.queue, &f->q, on_answer, f, &f->number) != 0)
-		log_warn("%s: no person is asked: too many approvals are pending",
-		    f->q.subject);
+		not_asked(f, "too many approvals are pending");
 	else
 		question_tell(&f->q, f->number);
 }
@@ -246,9 +253,7 @@ ask_now(struct file_question *f)
 	if (!was_asked(f, digest)) {
 		withdraw(f); /* the file is another one now */
 		if (f->asked_n == ASKED_MAX)
-			log_warn("%s has changed too often: no person is asked again in "
-				 "this session",
-			    f->path);
+			not_asked(f, "it has changed too often in this session");
 		else if (make(f, digest, &why) < 0)
 			log_warn("%s; no person is asked about it", why.text);
 		else
@@ -268,15 +273,13 @@ file_question_take(struct file_question *f, struct wire_in *in, int fd)
 		return false;
 	free(f->text);
 	f->text = NULL;
+	(void)snprintf(f->path, sizeof(f->path), "%s", path); /* same size */
 	/* syscalls: lseek fstat newfstatat read */
 	if (strlen(path) >= QUESTION_TEXT_MAX || lseek(fd, 0, SEEK_SET) < 0 ||
 	    fd_slurp(fd, FILE_MAX, &f->text, &f->len) < 0) {
-		log_warn("%s: no person is asked about it: its path is too long, or it "
-			 "cannot be read",
-		    path);
+		not_asked(f, "its path is too long, or it cannot be read");
 		return true;
 	}
-	(void)snprintf(f->path, sizeof(f->path), "%s", path); /* same size */
 	f->changed = changed == 1;
 	ask_now(f);
 	return true;
