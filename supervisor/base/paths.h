@@ -14,6 +14,8 @@
 
 /* The home directory of a user, from /etc/passwd only; NULL without a line there. */
 const char *paths_home_of(uid_t);
+/* The user's name, from there too.  Both are valid until the next call with another uid. */
+const char *paths_user_name(uid_t);
 
 /*
  * Each is resolved by the rule of shim/host/path_resolve.h: canonical, or NULL with

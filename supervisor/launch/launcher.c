@@ -3,32 +3,26 @@
  * of a program is what the program says of itself; only the path of its image is from
  * the kernel.
  */
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "leash/audit/writer.h"
 #include "supervisor/approve/approve.h"
+#include "supervisor/base/paths.h"
 #include "supervisor/launch/launch.h"
 
 #define IMAGE_MAX 512
 #define COMM_MAX  32 /* /proc/PID/comm has 15 bytes */
 
-/* Not getpwuid(3): see supervisor/base/paths.c. */
 void
 launcher_know_user(void)
 {
 	uid_t uid = getuid();
-	const struct passwd *pw = NULL;
-	FILE *f = fopen("/etc/passwd", "re");
+	const char *name = paths_user_name(uid);
 
-	while (f != NULL && (pw = fgetpwent(f)) != NULL && pw->pw_uid != uid)
-		;
-	if (pw != NULL)
-		answerer_know(uid, pw->pw_name);
-	if (f != NULL)
-		(void)fclose(f); /* read-only */
+	if (name != NULL)
+		answerer_know(uid, name);
 }
 
 void
