@@ -263,14 +263,13 @@ hide_attach(struct cell_child *c, const struct sealed_mount *m, int tree, int pa
 	 * A name that the server could write without this mount is covered like a hidden
 	 * one.  The loss of any other mount only removes rights.
 	 */
-	if ((m->right & RIGHT_WRITE) == 0 && !mount_is_own(c, parent)) {
+	if ((m->right & RIGHT_WRITE) == 0 && !c->parent_own) {
 		if (fstatvfs(parent, &fs) < 0)
 			return -errno;
 		if ((fs.f_flag & ST_RDONLY) == 0) {
 			r = cover(c, m, tree);
 			/* It may be on a pinned way now. */
-			fd_close(&c->parent_fd);
-			c->parent[0] = '\0';
+			mount_parent_forget(c);
 			return r;
 		}
 	}

@@ -156,26 +156,25 @@ own(struct cell_child *c, int tree)
 	return 0;
 }
 
-/* Opens the directory at path (a prefix of len bytes), and makes missing directories
- * on the way if they are in our own tmpfs. */
+/* Opens a directory of the view, and makes missing directories on the way if they are in
+ * our own tmpfs. */
 static int
-open_folder(struct cell_child *c, const char *path, size_t len, int *ret)
+open_folder(struct cell_child *c, const char *path, int *ret)
 {
 	char name[CELL_PATH_MAX];
-	size_t i = 1;
 	int at, next;
+	size_t n;
 
+	/* Usually there: one call, which follows no link either. */
+	at = mount_open_below(c->root_fd, path[0] == '/' ? path + 1 : ".",
+	    O_PATH | O_DIRECTORY, VIEW_RESOLVE);
+	if (at != -ENOENT)
+		goto out;
 	at = mount_open_below(c->root_fd, ".", O_PATH | O_DIRECTORY, VIEW_RESOLVE);
-	if (at < 0)
-		return at;
-	while (i < len) {
-		size_t n = strcspn(path + i, "/");
-
-		if (n > len - i)
-			n = len - i;
-		memcpy(name, path + i, n);
+	for (path++; at >= 0 && path[-1] != '\0'; path += n + 1) {
+		n = strcspn(path, "/");
+		memcpy(name, path, n);
 		name[n] = '\0';
-		i += n + 1;
 		next = mount_open_below(at, name, O_PATH | O_DIRECTORY, VIEW_RESOLVE);
 		if (next == -ENOENT && mount_is_own(c, at)) {
 			next = mkdirat(at, name, 0755) < 0
@@ -184,12 +183,12 @@ open_folder(struct cell_child *c, const char *path, size_t len, int *ret)
 					 at, name, O_PATH | O_DIRECTORY, VIEW_RESOLVE);
 		}
 		fd_close(&at);
-		if (next < 0)
-			return next;
 		at = next;
 	}
-	*ret = at;
-	return 0;
+out:
+	if (at >= 0)
+		*ret = at;
+	return at < 0 ? at : 0;
 }
 
 /* Opens the parent of path in c->parent_fd; *ret_name is the last component. */
@@ -209,19 +208,19 @@ parent_of(struct cell_child *c, const char *path, const char **ret_name)
 	if (c->parent_fd >= 0 && strlen(c->parent) == len &&
 	    memcmp(c->parent, path, len) == 0)
 		return 0;
-	r = open_folder(c, path, len, &fd);
-	if (r != 0)
-		return r;
-	fd_close(&c->parent_fd);
-	c->parent_fd = fd;
+	mount_parent_forget(c);
 	memcpy(c->parent, path, len);
 	c->parent[len] = '\0';
+	r = open_folder(c, c->parent, &fd);
+	if (r != 0)
+		return r;
+	c->parent_fd = fd;
+	c->parent_own = mount_is_own(c, fd);
 	return 0;
 }
 
-/* A mount over a directory invalidates the cached parent. */
-static void
-parent_forget(struct cell_child *c)
+void
+mount_parent_forget(struct cell_child *c)
 {
 	fd_close(&c->parent_fd);
 	c->parent[0] = '\0';
@@ -233,7 +232,7 @@ mount_own_parent(struct cell_child *c, const char *path, int *ret_parent)
 	const char *name;
 	int r = parent_of(c, path, &name);
 
-	if (r == 0 && !mount_is_own(c, c->parent_fd))
+	if (r == 0 && !c->parent_own)
 		r = -EROFS;
 	if (r == 0)
 		*ret_parent = c->parent_fd;
@@ -247,7 +246,7 @@ mount_make_file(struct cell_child *c, const char *path, int *ret_parent)
 	int r = parent_of(c, path, &name);
 
 	/* In a tree of the host nothing is made: the name must exist. */
-	if (r == 0 && mount_is_own(c, c->parent_fd) &&
+	if (r == 0 && c->parent_own &&
 	    mknodat(c->parent_fd, name, S_IFREG | 0444, 0) < 0 && errno != EEXIST)
 		r = -errno;
 	if (r == 0)
@@ -261,8 +260,8 @@ make_dir(struct cell_child *c, const char *path, int *ret_parent)
 	const char *name;
 	int r = parent_of(c, path, &name);
 
-	if (r == 0 && mount_is_own(c, c->parent_fd) &&
-	    mkdirat(c->parent_fd, name, 0755) < 0 && errno != EEXIST)
+	if (r == 0 && c->parent_own && mkdirat(c->parent_fd, name, 0755) < 0 &&
+	    errno != EEXIST)
 		r = -errno;
 	if (r == 0)
 		*ret_parent = c->parent_fd;
@@ -327,7 +326,7 @@ place_tree(struct cell_child *c, const struct sealed_mount *m, int *clone)
 	r = make_dir(c, path, &parent);
 	if (r == 0)
 		r = hide_attach(c, m, *clone, parent);
-	parent_forget(c);
+	mount_parent_forget(c);
 	return r;
 }
 
@@ -375,7 +374,7 @@ place_hide(struct cell_child *c, const struct sealed_mount *m, int *clone)
 {
 	int r = hide_place(c, m);
 
-	parent_forget(c);
+	mount_parent_forget(c);
 	return r;
 }
 
@@ -568,7 +567,7 @@ mount_build(struct cell_child *c)
 			return cell_blame(c, r, target_of(c, &m[i]), m[i].at);
 		fd_close(&c->clone[i]);
 	}
-	parent_forget(c);
+	mount_parent_forget(c);
 	return 0;
 }
 

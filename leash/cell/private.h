@@ -72,6 +72,7 @@ struct cell_child {
 	size_t own_n;
 	int hidden[2];              /* covers for a file and for a directory; or -1 */
 	int parent_fd;              /* the directory of the last target, */
+	bool parent_own;            /* whether it is in one of own, */
 	char parent[CELL_PATH_MAX]; /* and its path; a cache for the next target */
 
 	/* Reported when a step fails. */
@@ -121,6 +122,8 @@ int mount_make_file(struct cell_child *, const char *path, int *ret_parent);
 /* The directory of path, if names may be made in it; borrowed as above. */
 int mount_own_parent(struct cell_child *, const char *path, int *ret_parent);
 int mount_attach(int tree, int parent, const char *name);
+/* Forgets the cached directory: call it after a mount over a directory. */
+void mount_parent_forget(struct cell_child *);
 /* Is this in one of our own tmpfs mounts? */
 bool mount_is_own(const struct cell_child *, int fd);
 
