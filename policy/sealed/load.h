@@ -70,9 +70,5 @@ bool filter_is_named(const struct sealed_filter *);
 const struct sealed_filter *default_filter_find(const struct sealed_filter *);
 /* simulate_bpf.c: a well-formed program does what its rows require. */
 int load_replay(struct load *, const struct sealed_filter *);
-/* The program's verdict, from instruction pc on; adds to *steps. */
-struct seccomp_data;
-uint32_t bpf_run(const struct sealed_insn *, uint32_t pc, const struct seccomp_data *,
-    uint32_t *steps);
 
 #endif

@@ -71,9 +71,9 @@ struct policy {
 int policy_load(int fd, struct policy *ret, char *why, size_t why_cap);
 /*
  * The rest of policy_load, for a process that will install this filter:
- * simulates that the filter does what its rows require.  Takes about a
- * millisecond, which fits into a start while the cell is created; nothing for a
- * default filter, which the build has simulated.  0; -EBADMSG with why; -ENOMEM.
+ * simulates that the filter does what its rows require.  Takes about 0.1 ms,
+ * while the cell is created; nothing for a default filter, which the build has
+ * simulated.  0; -EBADMSG with why; -ENOMEM.
  */
 int policy_replay(
     const struct policy *, const struct sealed_filter *, char *why, size_t why_cap);

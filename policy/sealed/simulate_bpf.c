@@ -4,9 +4,10 @@
  * The program runs here for every possible system call number, not only for
  * existing ones.  The number is an interval, which each comparison splits, so
  * the cost is the number of leaves of the decision tree.  Where a program tests
- * arguments, the interval is a single number.  Then the program runs for all
- * combinations of argument words that make a difference to the program or to
- * the rows.
+ * arguments, the interval is a single number.  Then the program and the rows are
+ * compared for all combinations of argument words that make a difference to one of them.
+ * A test divides the values of its word in two, and only a part that is not empty goes
+ * on, so the cost is again the number of leaves, not of combinations.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,12 +21,13 @@
 #include "shim/base/array.h"
 
 #define X32_BIT     0x40000000u
-#define SKIPPED     0xffffffffu /* the number that a tracer leaves: not x32 */
-#define INTERVALS   4096u       /* pending at one time */
-#define STEPS_MAX   (8u << 20)  /* total of all runs of one filter */
-#define WORDS_MAX   12          /* six arguments, low and high */
-#define WITNESS_MAX 2048        /* values of one word */
-#define BITS_MAX    10          /* bits whose combinations are all tried */
+#define SKIPPED     0xffffffffu          /* the number that a tracer leaves: not x32 */
+#define INTERVALS   4096u                /* pending at one time */
+#define STEPS_MAX   (8u << 20)           /* total of all runs of one filter */
+#define WORDS_MAX   12                   /* six arguments, low and high */
+#define WITNESS_MAX 4096                 /* values of one word */
+#define PARTS_MAX   (WORDS_MAX * 12 + 1) /* 12: of WITNESS_MAX */
+#define BITS_MAX    10                   /* bits whose combinations are all tried */
 #define ENOSYS_RET  (SECCOMP_RET_ERRNO | 38) /* ENOSYS, asm-generic/errno.h */
 #define NR_AT       offsetof(struct seccomp_data, nr)
 #define ARCH_AT     offsetof(struct seccomp_data, arch)
@@ -41,11 +43,23 @@ struct witness {
 	uint32_t value[WITNESS_MAX];
 	uint32_t n;
 	uint32_t bits; /* bits tested one by one or under a mask */
-	bool many;     /* more than one mask: try combinations of their bits */
 };
 
 struct interval {
 	uint32_t pc, lo, hi;
+};
+
+/* How far the program and the rows have come, and the values of each word that lead
+ * there. */
+struct point {
+	uint32_t from[WORDS_MAX], to[WORDS_MAX];
+	uint32_t pc; /* in the program */
+	bool ended;  /* it has returned action; now in the rows: */
+	uint32_t action;
+	uint32_t row, compare;               /* the next compare */
+	enum { HIGH, HIGH_EQUAL, LOW } part; /* of it */
+	uint32_t word;                       /* in the accumulator, under mask; */
+	uint32_t mask, value;                /* WORDS_MAX: this value */
 };
 
 struct replay {
@@ -55,7 +69,9 @@ struct replay {
 	uint32_t steps;
 	struct interval wait[INTERVALS];
 	uint32_t wait_n;
+	uint32_t nr; /* the number whose arguments are checked */
 	struct witness word[WORDS_MAX];
+	struct point part[PARTS_MAX];
 	uint32_t holds[SEALED_INSNS_MAX]; /* argument words, HOLDS_* */
 };
 
@@ -66,27 +82,6 @@ branch(const struct sealed_insn *i, uint32_t a)
 	       : BPF_OP(i->code) == BPF_JGT ? a > i->k
 	       : BPF_OP(i->code) == BPF_JGE ? a >= i->k
 					    : (a & i->k) != 0;
-}
-
-uint32_t
-bpf_run(const struct sealed_insn *insn, uint32_t pc, const struct seccomp_data *d,
-    uint32_t *steps)
-{
-	const struct sealed_insn *i;
-	uint32_t a = 0;
-
-	/* Every jump goes forward and stays inside: load_bpf checked it. */
-	for (;; ++*steps) {
-		i = &insn[pc++];
-		if (IS_RET(i))
-			return i->k;
-		if (IS_LD(i))
-			memcpy(&a, (const char *)d + i->k, sizeof(a));
-		else if (IS_AND(i))
-			a &= i->k;
-		else
-			pc += IS_JA(i) ? i->k : branch(i, a) ? i->jt : i->jf;
-	}
 }
 
 /* ---- verdicts of the rows ------------------------------------------------ */
@@ -107,16 +102,6 @@ row_of(const struct replay *r, uint32_t nr)
 	return lo;
 }
 
-static bool
-compare_holds(const struct sealed_compare *c, const uint64_t args[6])
-{
-	uint64_t v = args[c->arg] & c->mask;
-
-	return c->op == COMPARE_EQ   ? v == c->value
-	       : c->op == COMPARE_NE ? v != c->value
-				     : v > c->value;
-}
-
 /* The verdict for a number without a row. */
 static uint32_t
 unnamed(const struct replay *r, uint32_t nr)
@@ -124,27 +109,6 @@ unnamed(const struct replay *r, uint32_t nr)
 	return r->f->arch == AUDIT_ARCH_X86_64 && nr >= X32_BIT && nr != SKIPPED
 		   ? SECCOMP_RET_KILL_PROCESS
 		   : ENOSYS_RET;
-}
-
-/* i: the first row of this number. */
-static uint32_t
-said(const struct replay *r, const struct seccomp_data *d, uint32_t i)
-{
-	const struct sealed_syscall *s;
-	const uint64_t *args = (const uint64_t *)(const void *)d->args;
-	uint32_t k, end = r->f->syscalls.first + r->f->syscalls.n;
-
-	for (; i < end; i++) {
-		s = &r->l->p.syscall[i];
-		if (s->nr != (uint32_t)d->nr)
-			break;
-		for (k = 0; k < s->compares.n; k++)
-			if (!compare_holds(&r->l->p.compare[s->compares.first + k], args))
-				break;
-		if (k == s->compares.n)
-			return s->action;
-	}
-	return unnamed(r, (uint32_t)d->nr);
 }
 
 static int
@@ -188,30 +152,17 @@ witness_add(struct witness *w, uint32_t v)
 		w->value[w->n++] = v;
 }
 
-/* Adds the tested bits; under a single mask, whole values suffice. */
+/* Adds k, the values beside it, and one that only the mask makes equal.  All other values
+ * up to the next k are equivalent. */
 static void
-witness_mask(struct witness *w, uint32_t mask, bool single)
-{
-	w->many = w->many || single || (w->bits != 0 && w->bits != mask);
-	w->bits |= mask;
-}
-
-/* Adds the values on both sides of k under this mask. */
-static void
-witness_around(struct witness *w, uint32_t mask, uint32_t k, bool ordered)
+witness_around(struct witness *w, uint32_t mask, uint32_t k)
 {
 	if (mask == 0)
 		return; /* the value makes no difference */
 	witness_add(w, k);
 	witness_add(w, k | ~mask);
-	/*
-	 * For an equality test of a whole word, or an empty mask, all other
-	 * values are equivalent: witness_bits adds one.
-	 */
-	if (ordered || (mask != 0 && mask != UINT32_MAX))
-		witness_add(w, k + 1);
-	if (ordered)
-		witness_add(w, k - 1);
+	witness_add(w, k + 1);
+	witness_add(w, k - 1);
 }
 
 /*
@@ -232,10 +183,9 @@ witness_insn(struct replay *r, uint32_t at)
 		if ((r->holds[at] & 1u << w) == 0)
 			continue;
 		if (IS_AND(i) || BPF_OP(i->code) == BPF_JSET)
-			witness_mask(&r->word[w], i->k, !IS_AND(i));
+			r->word[w].bits |= i->k;
 		else
-			witness_around(
-			    &r->word[w], mask, i->k, BPF_OP(i->code) != BPF_JEQ);
+			witness_around(&r->word[w], mask, i->k);
 	}
 }
 
@@ -277,88 +227,240 @@ witness_program(struct replay *r, uint32_t pc, uint32_t nr)
 }
 
 static void
+witness_compare(struct witness *w, uint32_t mask, uint32_t k)
+{
+	if (mask != UINT32_MAX)
+		w->bits |= mask;
+	/* What the row masks out makes no difference to it; if it does to the program,
+	 * witness_program adds it. */
+	witness_around(w, mask, k);
+}
+
+static void
 witness_rows(struct replay *r, uint32_t nr)
 {
 	const struct sealed_syscall *s;
 	const struct sealed_compare *c;
+	struct witness *w;
 	uint32_t i = row_of(r, nr), end = r->f->syscalls.first + r->f->syscalls.n, k;
 
 	for (; i < end && r->l->p.syscall[i].nr == nr; i++) {
 		s = &r->l->p.syscall[i];
 		for (k = 0; k < s->compares.n; k++) {
 			c = &r->l->p.compare[s->compares.first + k];
-			if ((uint32_t)c->mask != UINT32_MAX && (uint32_t)c->mask != 0)
-				witness_mask(&r->word[(size_t)2 * c->arg],
-				    (uint32_t)c->mask, c->op == COMPARE_NE);
-			/*
-			 * A word that the row masks out makes no difference to
-			 * the row;
-			 * if it does to the program, witness_program adds it.
-			 */
-			if ((uint32_t)c->mask != 0)
-				witness_around(&r->word[(size_t)2 * c->arg],
-				    (uint32_t)c->mask, (uint32_t)c->value,
-				    c->op == COMPARE_GT);
-			if (c->mask >> 32 != 0)
-				witness_around(&r->word[(size_t)2 * c->arg + 1],
-				    (uint32_t)(c->mask >> 32), (uint32_t)(c->value >> 32),
-				    c->op == COMPARE_GT);
+			w = &r->word[(size_t)2 * c->arg];
+			witness_compare(w, (uint32_t)c->mask, (uint32_t)c->value);
+			witness_compare(
+			    w + 1, (uint32_t)(c->mask >> 32), (uint32_t)(c->value >> 32));
 		}
 	}
 }
 
-/* Adds every combination of few bits; of many bits, each alone, and none. */
 static void
-witness_bits(struct witness *w)
+witness_push(struct witness *w, uint32_t v)
 {
-	uint32_t v = 0, bit, n = w->n;
-
-	if (w->n > 0 || w->bits != 0)
-		witness_add(w, 0);
-	if (!w->many)
-		return;
-	/* Adds one value that no test names. */
-	for (bit = 1; n > 0 && w->n == n; bit++)
-		witness_add(w, bit);
-	if (__builtin_popcount(w->bits) > BITS_MAX) {
-		for (bit = 1; bit != 0; bit <<= 1)
-			if ((w->bits & bit) != 0)
-				witness_add(w, bit);
-		return;
-	}
-	do {
-		witness_add(w, v);
-		v = (v - w->bits) & w->bits; /* the next subset */
-	} while (v != 0);
+	if (w->n < WITNESS_MAX)
+		w->value[w->n++] = v;
 }
 
-/* Checks one number whose arguments are tested from pc on: all combinations. */
+/*
+ * Adds 0, and every combination of few bits, with no and with all other bits.  Of many
+ * bits, each alone, and each in which a value may differ from the named ones: the only
+ * case in which a value may be missing.
+ */
+static void
+witness_rest(struct witness *w)
+{
+	uint32_t v = 0, n, i;
+
+	witness_add(w, 0); /* also for a word that nothing tests */
+	if (__builtin_popcount(w->bits) <= BITS_MAX) {
+		do {
+			witness_push(w, v); /* twice does no harm */
+			witness_push(w, v | ~w->bits);
+			v = (v - w->bits) & w->bits; /* the next subset */
+		} while (v != 0);
+		return;
+	}
+	n = w->n;
+	for (v = 1; v != 0; v <<= 1)
+		for (i = 0; (w->bits & v) != 0 && i < n; i++)
+			witness_push(w, w->value[i] ^ v);
+}
+
+/* ---- program and rows side by side ----------------------------------------------- */
+
+/* A comparison of an argument word. */
+struct test {
+	uint32_t word, mask;
+	struct sealed_insn insn; /* its code and k */
+};
+
+/* Any instruction but a test of an argument and a return. */
+static void
+instruction(const struct replay *r, struct point *p, const struct sealed_insn *i)
+{
+	p->pc++;
+	if (IS_LD(i)) {
+		p->mask = UINT32_MAX;
+		p->word = i->k >= ARGS_AT ? (i->k - (uint32_t)ARGS_AT) / 4 : WORDS_MAX;
+		p->value = i->k == NR_AT ? r->nr : i->k == ARCH_AT ? r->f->arch : 0;
+	} else if (IS_AND(i)) {
+		p->mask &= i->k;
+		p->value &= i->k;
+	} else if (IS_JA(i))
+		p->pc += i->k;
+	else
+		p->pc += branch(i, p->value) ? i->jt : i->jf;
+}
+
+/* Runs the program up to a test of an argument, or to its end. */
+static bool
+program_test(struct replay *r, struct point *p, struct test *ret)
+{
+	const struct sealed_insn *i;
+
+	/* Every jump goes forward and stays inside: load_bpf checked it. */
+	for (;; r->steps++) {
+		i = &r->insn[p->pc];
+		if (IS_RET(i)) {
+			p->action = i->k;
+			p->ended = true;
+			return false;
+		}
+		if (BPF_CLASS(i->code) == BPF_JMP && !IS_JA(i) && p->word < WORDS_MAX) {
+			*ret = (struct test){p->word, p->mask, *i};
+			return true;
+		}
+		instruction(r, p, i);
+	}
+}
+
+/* The next test of the rows; false: *ret_action is their verdict. */
+static bool
+rows_test(const struct replay *r, struct point *p, struct test *ret, uint32_t *ret_action)
+{
+	const struct sealed_syscall *s = &r->l->p.syscall[p->row];
+	const struct sealed_compare *c;
+	bool high = p->part != LOW, above;
+
+	if (p->row == r->f->syscalls.first + r->f->syscalls.n || s->nr != r->nr) {
+		*ret_action = unnamed(r, r->nr);
+		return false;
+	}
+	if (p->compare == s->compares.n) {
+		*ret_action = s->action;
+		return false;
+	}
+	c = &r->l->p.compare[s->compares.first + p->compare];
+	above = c->op == COMPARE_GT && p->part != HIGH_EQUAL;
+	*ret = (struct test){.word = 2 * c->arg + high,
+	    .mask = (uint32_t)(high ? c->mask >> 32 : c->mask),
+	    .insn = {.code = BPF_JMP | BPF_K | (above ? BPF_JGT : BPF_JEQ),
+		.k = (uint32_t)(high ? c->value >> 32 : c->value)}};
+	return true;
+}
+
+/* Goes on from a test. */
+static void
+answer(const struct replay *r, struct point *p, bool yes)
+{
+	const struct sealed_insn *i = &r->insn[p->pc];
+	const struct sealed_compare *c;
+	bool first, holds;
+
+	if (!p->ended) {
+		p->pc += 1 + (uint32_t)(yes ? i->jt : i->jf);
+		return;
+	}
+	c = &r->l->p.compare[r->l->p.syscall[p->row].compares.first + p->compare];
+	first = p->part == HIGH && c->op == COMPARE_GT; /* the only one that is `above` */
+	if (first && !yes) {
+		p->part = HIGH_EQUAL;
+		return;
+	}
+	if (yes && !first && p->part != LOW) {
+		p->part = LOW;
+		return;
+	}
+	holds = yes != (c->op == COMPARE_NE);
+	p->part = HIGH;
+	p->compare = holds ? p->compare + 1 : 0;
+	p->row += !holds;
+}
+
+/* Moves the values for which the test holds to the front; returns the end of them. */
+static uint32_t
+divide(struct replay *r, const struct point *p, const struct test *t)
+{
+	uint32_t *value = r->word[t->word].value, mid = p->from[t->word], i, v;
+
+	for (i = mid; i < p->to[t->word]; i++) {
+		v = value[i];
+		if (!branch(&t->insn, v & t->mask))
+			continue;
+		value[i] = value[mid];
+		value[mid++] = v;
+	}
+	r->steps += i - p->from[t->word] - 1; /* the test itself is counted already */
+	return mid;
+}
+
+/*
+ * Whether program and rows agree from this point on.  Of a division the smaller part goes
+ * on and the larger waits, so at most the sum of the words' logarithms wait: PARTS_MAX.
+ */
+static int
+agree(struct replay *r, struct point p)
+{
+	struct point *other;
+	struct test t;
+	uint32_t action, mid, n = 0;
+	bool yes;
+
+	while (r->steps <= STEPS_MAX && n < PARTS_MAX) {
+		if (!p.ended && !program_test(r, &p, &t))
+			continue; /* with the rows */
+		if (p.ended && !rows_test(r, &p, &t, &action)) {
+			if (action != p.action)
+				return differs(r, r->nr);
+			if (n == 0)
+				return 0;
+			p = r->part[--n];
+			continue;
+		}
+		mid = divide(r, &p, &t);
+		yes = mid - p.from[t.word] > p.to[t.word] - mid; /* the larger part's */
+		if (mid > p.from[t.word] && mid < p.to[t.word]) {
+			other = &r->part[n++];
+			*other = p;
+			(yes ? other->to : other->from)[t.word] = mid;
+			(yes ? p.from : p.to)[t.word] = mid;
+			answer(r, other, yes);
+			yes = !yes;
+		}
+		answer(r, &p, yes);
+	}
+	return load_refuse(r->l, "filter %08x: too complex", r->f->arch);
+}
+
+/* Checks one number whose arguments are tested from pc on. */
 static int
 arguments_check(struct replay *r, uint32_t pc, uint32_t nr)
 {
-	struct seccomp_data d = {.nr = (int)nr, .arch = r->f->arch};
-	uint32_t at[WORDS_MAX] = {0}, row = row_of(r, nr), w, v, words = WORDS_MAX;
+	struct point p = {.pc = pc, .row = row_of(r, nr), .word = WORDS_MAX};
+	uint32_t w;
 
+	r->nr = nr;
 	witness_program(r, pc, nr);
 	witness_rows(r, nr);
-	for (w = 0; w < WORDS_MAX; w++)
-		witness_bits(&r->word[w]);
-	for (;;) {
-		for (w = 0; w < words; w++) {
-			v = r->word[w].n > 0 ? r->word[w].value[at[w]] : 0;
-			memcpy((char *)d.args + (size_t)4 * w, &v, sizeof(v));
-		}
-		if (bpf_run(r->insn, pc, &d, &r->steps) != said(r, &d, row))
-			return differs(r, nr);
-		if (r->steps > STEPS_MAX)
+	for (w = 0; w < WORDS_MAX; w++) {
+		witness_rest(&r->word[w]);
+		p.to[w] = r->word[w].n;
+		if (p.to[w] == WITNESS_MAX) /* some may be missing */
 			return load_refuse(r->l, "filter %08x: too complex", r->f->arch);
-		/* words above the one that advances keep their values */
-		for (w = 0; w < WORDS_MAX && ++at[w] >= r->word[w].n; w++)
-			at[w] = 0;
-		if (w == WORDS_MAX)
-			return 0;
-		words = w + 1;
 	}
+	return agree(r, p);
 }
 
 /* ---- numbers --------------------------------------------------------------------- */
