@@ -1154,6 +1154,7 @@ UNIT_schema = \
 	supervisor/json/json_access.o \
 	supervisor/json/json_scan.o
 UNIT_session	= $(UNIT_frame)
+UNIT_copy_args	= leash/exec/copy_args.o
 UNIT_exec_state	= leash/exec/exec_state.o
 UNIT_exec_status	= $(UNIT_frame)
 UNIT_indirect_requests	= $(UNIT_frame)
@@ -1551,6 +1552,7 @@ UNITS = \
 	config_file \
 	confirm \
 	console \
+	copy_args \
 	default_filter \
 	diff \
 	dump \
@@ -1659,6 +1661,8 @@ $B/san/tests/fault/fault_unit.o: tests/fault/fault.c
 $(foreach d,unit unit-san,$B/$d/nomem $B/$d/nomem_policy): UNIT_LIBS += $(call WRAP,$(WRAP_MEMORY))
 # Waits that end on order.
 $B/unit/refresh_client $B/unit-san/refresh_client: UNIT_LIBS += $(call WRAP,poll)
+# Reads of a caller's memory, counted.
+$B/unit/copy_args $B/unit-san/copy_args: UNIT_LIBS += $(call WRAP,process_vm_readv)
 # Steps of a write that fail, or end the process, on order.
 $B/unit/vault_file $B/unit-san/vault_file: UNIT_LIBS += $(call WRAP,openat write fsync renameat unlinkat)
 # The shim's main and its own calls beside the library's: under other names.

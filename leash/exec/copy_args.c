@@ -20,6 +20,7 @@
 #include "shim/base/array.h"
 
 #define CALL_FETCH_MAX 3 /* pages per system call */
+#define PAGE_UNREAD    1 /* no page has this address: failures are not cached */
 
 #if defined(__x86_64__)
 #define NATIVE_ARCH AUDIT_ARCH_X86_64
@@ -76,20 +77,41 @@ call_begin(struct call *c, const struct seccomp_notif *n)
 	c->path[0] = '\0';
 }
 
+static struct call_page *
+page_known(struct call *c, uint64_t base)
+{
+	for (size_t i = 0; i < c->page_n; i++)
+		if (c->page[i].at == base)
+			return &c->page[i];
+	return NULL;
+}
+
+/* A free page, else the oldest. */
+static struct call_page *
+page_take(struct call *c)
+{
+	struct call_page *page = &c->page[c->page_next++ % CALL_PAGES];
+
+	if (c->page_n < CALL_PAGES)
+		c->page_n++;
+	page->at = PAGE_UNREAD;
+	return page;
+}
+
 /* Our copy of the page that contains this address.  Whole pages, because a readable
  * page is then readable in full. */
 static const uint8_t *
 page_at(struct call *c, uint64_t at)
 {
 	uint64_t base = at & ~(uint64_t)(CALL_PAGE_LEN - 1);
-	struct call_page *page = &c->page[base / CALL_PAGE_LEN % CALL_PAGES];
-	struct iovec to = {.iov_base = page->data, .iov_len = CALL_PAGE_LEN};
+	struct call_page *page = page_known(c, base);
+	struct iovec to = {.iov_len = CALL_PAGE_LEN};
 	struct iovec from = {
 	    .iov_base = (void *)(uintptr_t)base, .iov_len = CALL_PAGE_LEN};
 
-	if (!page->used || page->at != base) {
-		page->used = true;
-		page->at = 1; /* not a page address: failures are not cached */
+	if (page == NULL) {
+		page = page_take(c);
+		to.iov_base = page->data;
 		/* syscalls: process_vm_readv */
 		if (process_vm_readv(c->tid, &to, 1, &from, 1, 0) != CALL_PAGE_LEN)
 			return NULL;
@@ -112,21 +134,20 @@ pages_fetch(struct call *c, const uint64_t *at, size_t n)
 
 	for (size_t i = 0; i < n && page_n < CALL_FETCH_MAX; i++) {
 		uint64_t base = at[i] & ~(uint64_t)(CALL_PAGE_LEN - 1);
-		struct call_page *p = &c->page[base / CALL_PAGE_LEN % CALL_PAGES];
 
-		if (p->used || base == 0)
-			continue; /* the same page, one in its slot, or NULL */
-		p->used = true;
-		p->at = 1;
-		to[page_n] =
-		    (struct iovec){.iov_base = p->data, .iov_len = CALL_PAGE_LEN};
-		from[page_n] = (struct iovec){
+		if (base == 0 || page_known(c, base) != NULL)
+			continue;
+		page[page_n] = page_take(c);
+		page[page_n]->at = base;
+		to[page_n] = (struct iovec){
+		    .iov_base = page[page_n]->data, .iov_len = CALL_PAGE_LEN};
+		from[page_n++] = (struct iovec){
 		    .iov_base = (void *)(uintptr_t)base, .iov_len = CALL_PAGE_LEN};
-		page[page_n++] = p;
 	}
 	got = process_vm_readv(c->tid, to, page_n, from, page_n, 0);
-	for (size_t i = 0; i < page_n && got >= CALL_PAGE_LEN; i++, got -= CALL_PAGE_LEN)
-		page[i]->at = (uint64_t)(uintptr_t)from[i].iov_base;
+	for (size_t i = 0; i < page_n; i++, got -= CALL_PAGE_LEN)
+		if (got < CALL_PAGE_LEN)
+			page[i]->at = PAGE_UNREAD;
 }
 
 /* Copies a string with its NUL; -E2BIG if it does not fit.  A failed copy leaves
@@ -167,15 +188,18 @@ int
 call_copy_u64(struct call *c, uint64_t at, uint64_t *ret)
 {
 	uint8_t b[sizeof(*ret)];
+	size_t n;
 
-	for (size_t i = 0; i < sizeof(b); i++) {
+	for (size_t i = 0; i < sizeof(b); i += n) {
 		const uint8_t *p = page_at(c, at + i);
 
 		if (!p)
 			return -EFAULT;
-		b[i] = *p;
+		n = CALL_PAGE_LEN - (at + i) % CALL_PAGE_LEN;
+		if (n > sizeof(b) - i)
+			n = sizeof(b) - i;
+		memcpy(b + i, p, n);
 	}
-	/* cppcheck-suppress uninitvar ; the loop has filled it, or returned */
 	memcpy(ret, b, sizeof(b));
 	return 0;
 }
@@ -273,8 +297,6 @@ call_wipe(struct call *c)
 {
 	explicit_bzero(c->text, c->text_len);
 	c->text_len = c->argv_len = c->argc = c->envc = 0;
-	for (size_t i = 0; i < CALL_PAGES; i++) {
-		if (c->page[i].used)
-			explicit_bzero(&c->page[i], sizeof(c->page[i]));
-	}
+	explicit_bzero(c->page, c->page_n * sizeof(c->page[0]));
+	c->page_n = c->page_next = 0;
 }

@@ -39,7 +39,6 @@
 
 struct call_page {
 	uint64_t at;
-	bool used;
 	uint8_t data[CALL_PAGE_LEN];
 };
 
@@ -74,6 +73,7 @@ struct call {
 	const char *argv[GATE_ARGS_MAX + 1];
 	const char *envp[GATE_ARGS_MAX + 1];
 	char text[GATE_COPY_MAX];
+	size_t page_n, page_next; /* pages in use; pages taken so far */
 	struct call_page page[CALL_PAGES];
 };
 
