@@ -906,7 +906,8 @@ FORM = \
 	leash/secret/form_answer.o \
 	leash/secret/form_program.o \
 	shim/base/loop.o \
-	shim/host/loopback.o
+	shim/host/loopback.o \
+	shim/host/loopback_peers.o
 
 # The page for people.  It speaks HTTP to a browser, and has nothing of a leash.
 CONSOLE = \

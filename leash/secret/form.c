@@ -31,10 +31,12 @@
 #include "shim/base/log.h"
 #include "shim/base/loop.h"
 #include "shim/host/loopback.h"
+#include "shim/host/loopback_peers.h"
 
 #define FORM_S          300
 #define LAST_S          5 /* for the reply to the last request */
-#define CONNECTIONS_MAX 16
+#define CONNECTIONS_MAX 32
+#define STRANGERS_MAX   8 /* of them, for each other user: what a browser opens, and more */
 #define CONNECTION_S    30          /* without a byte */
 #define STRANGER_S      5           /* the same, until the address was named */
 #define CONNECTION_POOL (32u << 10) /* headers of a request, and parts of its body */
@@ -53,6 +55,7 @@ static struct {
 	struct order *o;
 	char token[2 * TOKEN_BYTES + 1], authority[32], policy[512];
 	struct MHD_Daemon *daemon[LOOPBACK_SOCKETS];
+	struct loopback_peers peers;
 	struct typed body; /* BODY_MAX bytes in the pages */
 	struct request *body_of;
 	enum { OPEN, SAVED, CANCELLED } end;
@@ -347,6 +350,23 @@ on_complete(void *arg, struct MHD_Connection *at, void **state,
 	*state = NULL;
 }
 
+/* Callback of libmicrohttpd: before a connection is one of CONNECTIONS_MAX. */
+static enum MHD_Result
+on_peer(void *arg, const struct sockaddr *peer, socklen_t len)
+{
+	return loopback_peers_take(&form.peers, peer) ? MHD_YES : MHD_NO;
+}
+
+static void
+on_connection(void *arg, struct MHD_Connection *at, void **state,
+    enum MHD_ConnectionNotificationCode what)
+{
+	if (what == MHD_CONNECTION_NOTIFY_STARTED)
+		*state = loopback_peers_began(&form.peers);
+	else
+		loopback_peers_ended(*state);
+}
+
 /* Callback of libmicrohttpd: a path stays as it was sent. */
 static size_t
 keep_escapes(void *arg, struct MHD_Connection *at, char *text)
@@ -408,14 +428,17 @@ form_start(struct order *o)
 	r = loopback_listen(fd, &port);
 	if (r == 0)
 		r = name_it(port);
+	if (r == 0)
+		loopback_peers_open(&form.peers, port, STRANGERS_MAX);
 	for (size_t i = 0; r == 0 && i < LOOPBACK_SOCKETS; i++) {
 		if (fd[i] < 0)
 			continue;
 		/* a date would make the C library open a file; early: epoll_create1 eventfd2 */
 		form.daemon[i] =
 		    MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_SUPPRESS_DATE_NO_CLOCK, 0,
-			NULL, NULL, on_request, NULL, MHD_OPTION_LISTEN_SOCKET, fd[i],
+			on_peer, NULL, on_request, NULL, MHD_OPTION_LISTEN_SOCKET, fd[i],
 			MHD_OPTION_NOTIFY_COMPLETED, on_complete, NULL,
+			MHD_OPTION_NOTIFY_CONNECTION, on_connection, NULL,
 			MHD_OPTION_CONNECTION_LIMIT, (unsigned int)CONNECTIONS_MAX,
 			MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)STRANGER_S,
 			MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_POOL,

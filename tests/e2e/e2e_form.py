@@ -261,6 +261,59 @@ def signalled():
     equal(outcomes(env)[before + 4:], [("set", "asked", ""), ("set", "failed", "a signal ended it")])
 
 
+HOLD = """
+import os, socket, sys, time
+os.setgroups([]); os.setgid(%d); os.setuid(%d)
+held = []
+while True:
+    held.append(socket.create_connection(("127.0.0.1", int(sys.argv[1]))))
+    if len(held) == 60:
+        print("held", flush=True)
+    if len(held) >= 60:
+        time.sleep(0.05)
+        held.pop(0).close()
+"""
+
+
+@test("another user who holds as many connections as the form takes, and renews them, does not keep the person out", 120)
+def strangers():
+    if AS != "root":
+        skip("root can be two users")
+    env = home()
+    f = Form("value", PATH, env=env)
+    p = start(["/usr/bin/python3", "-c", HOLD % (61999, 61999), str(f.port)], stdout=subprocess.PIPE)
+    equal(p.stdout.readline(), b"held\n")
+    for _ in range(20):
+        equal(f.get("")[0], 200)
+    equal(f.post("save", "", VALUE, "")[0], 200)
+    equal(f.end()[0], 0)
+    p.kill()
+    p.wait()
+    equal(versions(env), 1)
+
+
+@test("a person with another uid than the form's gets eight connections at one time, which a browser needs", 60)
+def share():
+    if AS != "root":
+        skip("root can be two users")
+    f = Form("value", PATH, env=home())
+    text = HOLD.split("held = []")[0] % (61999, 61999) + "sys.path.insert(0, sys.argv[2])\n" + (
+        "held = [socket.create_connection(('127.0.0.1', int(sys.argv[1]))) for _ in range(10)]\n"
+        "ask = b'GET /%s/ HTTP/1.1\\r\\nHost: localhost:%d\\r\\n\\r\\n'\n" % (f.token, f.port) +
+        "got = []\n"
+        "for s in held:\n"
+        "    try:\n"
+        "        s.sendall(ask)\n"
+        "        got.append(s.recv(12)[-3:].decode())\n"
+        "    except OSError:\n"
+        "        got.append('')\n"
+        "print(got)\n")
+    r = run(["/usr/bin/python3", "-c", text, str(f.port), "/"])
+    equal(r.stdout.decode(), "%r\n" % (["200"] * 8 + [""] * 2), r.stderr)
+    f.post("cancel")
+    f.end()
+
+
 @test("kennel-form is confined: it is not traced, and has no file and no socket but its own", 60)
 def process():
     env = home()
