@@ -3,7 +3,7 @@
  * gets a share of its connections, and cannot keep the person out.
  *
  * The kernel says who owns the other end (sock_diag(7)). Without that, and for one that is
- * closed already, there is no share: the connection counts as nobody's.
+ * closed already, there is no share: the connection counts for no user.
  */
 #ifndef KENNEL_SHIM_HOST_LOOPBACK_PEERS_H
 #define KENNEL_SHIM_HOST_LOOPBACK_PEERS_H
