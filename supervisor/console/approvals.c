@@ -386,17 +386,50 @@ answer_with_key(struct console *c, const struct approval_id *id,
 
 /* ---- the request ------------------------------------------------------------------------ */
 
+/* The session gets the answer; before, a key signs it if that is its factor. */
+static void
+answer_here(struct console *c, const struct approval *a, struct wanted *w,
+    const struct http_request *q, struct http_reply *reply)
+{
+	static struct approval_found found;
+	const struct approval_id named = approval_id_of(a);
+	bool with_key = w->decision.answer == ANSWER_ONCE && a->factor == QUESTION_KEY;
+	const char *why =
+	    w->decision.answer == ANSWER_DENY || with_key ? NULL : terminal_only(a);
+
+	found =
+	    (struct approval_found){.kind = a->kind, .cut = a->cut, .factor = a->factor};
+	memcpy(found.digest, a->digest.data, sizeof(found.digest));
+	if (why != NULL)
+		console_error(reply, HTTP_CONFLICT, why);
+	else if (with_key)
+		answer_with_key(c, &named, &found, w, q, reply);
+	else
+		put_answered(reply, answer_session(&named, &found, &w->decision));
+}
+
+/* Each kind of approval has its own way to be allowed once. */
+static void
+answer_found(struct console *c, const struct open_approval *o, struct wanted *w,
+    const struct http_request *q, struct http_reply *reply)
+{
+	const struct approval *a = &o->a;
+	bool once = w->decision.answer == ANSWER_ONCE;
+
+	if (once && is_proposal(a))
+		accept(c, o, w, q, reply);
+	else if (once && (a->kind == QUESTION_PROVISION || a->kind == QUESTION_ROTATION))
+		type_value(c, a, w, q, reply);
+	else
+		answer_here(c, a, w, q, reply);
+}
+
 void
 approvals_answer(struct console *c, const char *id, const struct http_request *q,
     struct http_reply *reply)
 {
-	static struct approval_found found;
 	const struct open_approval *o;
-	const struct approval *a;
-	struct approval_id named;
 	struct wanted w;
-	const char *why;
-	bool with_key;
 
 	if (!read_answer(q, &w)) {
 		console_error(reply, HTTP_BAD,
@@ -405,32 +438,8 @@ approvals_answer(struct console *c, const char *id, const struct http_request *q
 	}
 	receive_all(pending(), FIRST_MS);
 	o = find(id, w.sha256);
-	if (o == NULL) {
+	if (o == NULL)
 		report(reply, -ENOENT);
-		return;
-	}
-	a = &o->a;
-	if (w.decision.answer == ANSWER_ONCE && is_proposal(a)) {
-		accept(c, o, &w, q, reply);
-		return;
-	}
-	if (w.decision.answer == ANSWER_ONCE &&
-	    (a->kind == QUESTION_PROVISION || a->kind == QUESTION_ROTATION)) {
-		type_value(c, a, &w, q, reply);
-		return;
-	}
-	with_key = w.decision.answer == ANSWER_ONCE && a->factor == QUESTION_KEY;
-	why = w.decision.answer == ANSWER_DENY || with_key ? NULL : terminal_only(a);
-	if (why != NULL) {
-		console_error(reply, HTTP_CONFLICT, why);
-		return;
-	}
-	found =
-	    (struct approval_found){.kind = a->kind, .cut = a->cut, .factor = a->factor};
-	memcpy(found.digest, a->digest.data, sizeof(found.digest));
-	named = approval_id_of(a);
-	if (with_key)
-		answer_with_key(c, &named, &found, &w, q, reply);
 	else
-		put_answered(reply, answer_session(&named, &found, &w.decision));
+		answer_found(c, o, &w, q, reply);
 }
