@@ -873,8 +873,8 @@ def recorded():
     equal(failed["status"], 65)
     within("is unsuitable", failed["reason"])
     told = run([KENNEL, "audit", "secret"], env=env).stdout.decode()
-    within("vault: init by person, uid %d, done" % os.getuid(), told)
-    within("vault: set by person, uid %d, failed with status 65: an argument" % os.getuid(), told)
+    within("vault: init by person via command, uid %d, done" % os.getuid(), told)
+    within("vault: set by person via command, uid %d, failed with status 65: an argument" % os.getuid(), told)
     # a log that cannot be written: nothing that gives power, and all that takes it away
     log = env["KENNEL_HOME"] + "/audit"
     wait_for(lambda: "kennel-recorder" not in descendants(os.getpid()).values(), 30)
