@@ -248,7 +248,7 @@ policies_check(
 	(void)server_names(read_name, &a); /* its errors are those of read_dir */
 	servers_seen_free(&a.seen);
 	r = place.log_dir != NULL && place.run_dir != NULL
-		? self_protect_files(a.known, &place, OWN_GROUP)
+		? self_protect_files(a.known, &place, OWN_GROUP, RIGHT_READ | RIGHT_WRITE)
 		: 0;
 	if (r == 0)
 		trusted_pairs(a.known, across, &a);

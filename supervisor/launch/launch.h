@@ -28,8 +28,10 @@ void launcher_know_user(void);
 struct trusted;
 
 /* Adds kennel's own files, each with the right that no server may have: 0 or
- * -ENOMEM. */
-int self_protect_files(struct trusted *, const struct audit_place *, unsigned int group);
+ * -ENOMEM.  granted: the rights of all grants together; a file that none of them can
+ * reach is left out. */
+int self_protect_files(
+    struct trusted *, const struct audit_place *, unsigned int group, uint32_t granted);
 /*
  * Checks that no grant of any server of the found policy reaches the policies (file,
  * if given, and its includes too), the log, its keys, the vault or a socket. -EPERM,
