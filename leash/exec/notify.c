@@ -37,6 +37,8 @@
 #define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
 #endif
 
+#define CROWD 4 /* execs in progress */
+
 /* Refusals are reported in bursts of 64, then at most 20 a second. */
 #define TOLD_COST_NS  (50 * LOOP_MS)
 #define TOLD_BURST_NS (64 * TOLD_COST_NS)
@@ -92,15 +94,40 @@ out:
 	return r;
 }
 
+/*
+ * The caller sleeps until we reply: wake each other on the same processor (Linux 6.6;
+ * otherwise only slower).
+ */
+static void
+wake_on_same_cpu(struct gate *g, bool yes)
+{
+	if (yes == g->same_cpu)
+		return;
+	/* syscalls: ioctl */
+	(void)ioctl(g->order.notify_fd, SECCOMP_IOCTL_NOTIF_SET_FLAGS,
+	    yes ? SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP : 0);
+	g->same_cpu = yes;
+}
+
+/*
+ * Fast path: one exec takes a seventh less time if caller and leash share a processor.
+ * Execs of many callers take a tenth more: they all gather on one.
+ */
+static void
+choose_cpu(struct gate *g)
+{
+	if (g->flight_n == 0)
+		wake_on_same_cpu(g, true);
+	else if (g->flight_n >= CROWD)
+		wake_on_same_cpu(g, false);
+}
+
 void
 gate_hear(struct gate *g, int notify_fd)
 {
 	g->order.notify_fd = notify_fd;
-	/* The caller sleeps until we reply: wake each other on the same processor
-	 * (Linux 6.6; otherwise only slower). */
-	/* syscalls: ioctl */
-	(void)ioctl(
-	    notify_fd, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
+	g->same_cpu = false;
+	wake_on_same_cpu(g, true);
 }
 
 void
@@ -406,6 +433,7 @@ gate_notified(struct gate *g, short revents)
 	memset(&u, 0, sizeof(u));
 	if (ioctl(g->order.notify_fd, SECCOMP_IOCTL_NOTIF_RECV, &u) < 0)
 		return errno == ENOENT || errno == EINTR ? 0 : -errno;
+	choose_cpu(g);
 	take(g, &u.n);
 	return 0;
 }

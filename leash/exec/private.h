@@ -151,7 +151,8 @@ struct gate {
 	struct named *named; /* NULL: named files are not reported */
 	struct place *place; /* one per directory in the `in` of a row */
 	size_t place_n;
-	int root_fd; /* "/" of the cell, -1 before the first call */
+	int root_fd;   /* "/" of the cell, -1 before the first call */
+	bool same_cpu; /* caller and leash wake each other on the same processor */
 	struct call *call;
 	struct flight *flight; /* GATE_FLIGHTS_MAX */
 	size_t flight_n;
