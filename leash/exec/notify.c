@@ -110,8 +110,8 @@ wake_on_same_cpu(struct gate *g, bool yes)
 }
 
 /*
- * Fast path: one exec takes a seventh less time if caller and leash share a processor.
- * Execs of many callers take a tenth more: they all gather on one.
+ * Fast path: a single exec takes 6 to 17 % less time if caller and leash share
+ * a processor.  Execs of many callers take 8 % more: all of them gather on one.
  */
 static void
 choose_cpu(struct gate *g)
