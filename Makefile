@@ -914,6 +914,7 @@ CONSOLE = \
 	$(PATHS) $(BASE) \
 	shim/host/install_path.o \
 	shim/host/loopback.o \
+	shim/host/loopback_peers.o \
 	supervisor/answer/approval_id.o \
 	supervisor/answer/open_list.o \
 	supervisor/answer/session.o \

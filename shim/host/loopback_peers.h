@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#define LOOPBACK_PEERS_MAX 64
+#define LOOPBACK_PEERS_MAX 128
 
 struct loopback_peers {
 	int diag;      /* a netlink socket; -1: it is not available */

@@ -14,8 +14,10 @@
 #include <time.h>
 
 #include "shim/base/array.h"
+#include "shim/host/loopback_peers.h"
 
 #define CONNECTIONS_MAX 64
+#define STRANGERS_MAX   16          /* of them, for each other user */
 #define CONNECTION_S    30          /* without a byte */
 #define CONNECTION_POOL (32u << 10) /* headers of a request and of its reply */
 #define TOKEN \
@@ -25,6 +27,7 @@ struct http {
 	struct http_order o;
 	struct MHD_Daemon *daemon[HTTP_SOCKETS_MAX];
 	struct http_wait *stream[HTTP_STREAMS_MAX]; /* NULL: free */
+	struct loopback_peers peers;
 	int timer;
 };
 
@@ -416,14 +419,36 @@ keep_escapes(void *arg, struct MHD_Connection *at, char *text)
 	return strlen(text);
 }
 
+/* Callback of libmicrohttpd: before a connection is one of CONNECTIONS_MAX. */
+static enum MHD_Result
+on_peer(void *arg, const struct sockaddr *peer, socklen_t len)
+{
+	struct http *h = arg;
+
+	return loopback_peers_take(&h->peers, peer) ? MHD_YES : MHD_NO;
+}
+
+static void
+on_connection(void *arg, struct MHD_Connection *at, void **state,
+    enum MHD_ConnectionNotificationCode what)
+{
+	struct http *h = arg;
+
+	if (what == MHD_CONNECTION_NOTIFY_STARTED)
+		*state = loopback_peers_began(&h->peers);
+	else
+		loopback_peers_ended(*state);
+}
+
 static int
 start(struct http *h, int fd, struct MHD_Daemon **ret)
 {
 	const union MHD_DaemonInfo *info;
 
-	*ret = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
+	*ret = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, on_peer, h,
 	    on_request, h, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_COMPLETED,
-	    on_complete, NULL, MHD_OPTION_CONNECTION_LIMIT, (unsigned int)CONNECTIONS_MAX,
+	    on_complete, NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection, h,
+	    MHD_OPTION_CONNECTION_LIMIT, (unsigned int)CONNECTIONS_MAX,
 	    MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)CONNECTION_S,
 	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_POOL,
 	    MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes,
@@ -449,6 +474,7 @@ http_open(
 	tzset(); /* early: openat */
 	h->o = *order;
 	h->timer = -1;
+	loopback_peers_open(&h->peers, order->port, STRANGERS_MAX);
 	for (size_t i = 0; r == 0 && i < HTTP_SOCKETS_MAX; i++)
 		if (fd[i] >= 0)
 			r = start(h, fd[i], &h->daemon[i]);

@@ -76,6 +76,7 @@ typedef void http_fn(void *arg, const struct http_request *, struct http_reply *
 struct http_order {
 	struct loop *loop;
 	const char *cookie; /* its name; borrowed */
+	uint16_t port;
 	http_fn *fn;
 	void *arg;
 };

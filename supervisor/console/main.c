@@ -70,8 +70,11 @@ leave_terminal(void)
 static void
 serve(struct console *c, const int fd[HTTP_SOCKETS_MAX], int launcher, int sessions)
 {
-	const struct http_order order = {
-	    .loop = &c->loop, .cookie = c->cookie, .fn = console_answer, .arg = c};
+	const struct http_order order = {.loop = &c->loop,
+	    .cookie = c->cookie,
+	    .port = c->port,
+	    .fn = console_answer,
+	    .arg = c};
 	int r;
 
 	c->tick = c->minute = -1;

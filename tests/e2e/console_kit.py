@@ -5,6 +5,8 @@ import json
 import os
 import re
 import select
+import socket
+import struct
 import termios
 
 from kit import *  # noqa: F403
@@ -72,6 +74,34 @@ def exchange(at, port, method, path, send, data=None):
     got = r.status, r.headers, r.read()
     c.close()
     return got
+
+
+def has_sock_diag():
+    """Does the kernel say whose a TCP socket is? A dump of them is no error then."""
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 4) as s:
+        s.send(struct.pack("=IHHII", 72, 20, 0x301, 1, 0) + struct.pack("=BBBBI", socket.AF_INET, socket.IPPROTO_TCP, 0, 0, 0xffffffff) + bytes(48))
+        return struct.unpack_from("=IH", s.recv(65536))[1] != 2
+
+
+STRANGER = """
+import os, socket, sys
+os.setgroups([]); os.setgid(61999); os.setuid(61999)
+port, path, n = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+held = [socket.create_connection(("127.0.0.1", port)) for _ in range(n)]
+for s in held:
+    try:
+        s.sendall(b"GET %s HTTP/1.1\\r\\nHost: localhost:%d\\r\\n\\r\\n" % (path.encode(), port))
+        print(s.recv(12)[-3:].decode())
+    except OSError:
+        print()
+"""
+
+
+def as_stranger(port, path, n):
+    """The statuses that another user gets on n connections that are open at one time; "": it was closed. For root."""
+    r = run(["/usr/bin/python3", "-c", STRANGER, str(port), path, str(n)])
+    equal(r.returncode, 0, r.stderr)
+    return r.stdout.decode().splitlines()
 
 
 class Console(Terminal):

@@ -251,6 +251,15 @@ def answered(env, *want):
     equal(got, list(want))
 
 
+@test("another user gets sixteen of the page's connections at one time, and the person all others")
+def strangers():
+    if AS != "root" or not has_sock_diag():
+        skip("root can be two users, and needs a kernel that says whose a connection is")
+    c = Console().login()
+    equal(as_stranger(c.port, "/", 70), ["200"] * 16 + [""] * 54)
+    equal(c.request("GET", "/")[0], 200)
+
+
 @test("on a connection of the console nothing is reported as saved, accepted, refused or changed, and nothing is reopened; it stays the "
       "console's", 120)
 def final_connection():
