@@ -1,11 +1,12 @@
 #include "shim/host/loopback_peers.h"
 
-#include <errno.h>
+#include <linux/capability.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "shim/base/array.h"
@@ -13,13 +14,32 @@
 
 #define UNKNOWN UINT32_MAX /* (uid_t)-1 is no user */
 
+/* With this capability, which root has, the socket could also end connections of others. */
+static bool
+drop_net_admin(void)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct set[_LINUX_CAPABILITY_U32S_3];
+	struct __user_cap_data_struct *low = &set[CAP_TO_INDEX(CAP_NET_ADMIN)];
+
+	/* early: capget capset */
+	if (syscall(SYS_capget, &head, set) < 0)
+		return false;
+	low->effective &= ~CAP_TO_MASK(CAP_NET_ADMIN);
+	low->permitted &= ~CAP_TO_MASK(CAP_NET_ADMIN);
+	low->inheritable &= ~CAP_TO_MASK(CAP_NET_ADMIN);
+	return syscall(SYS_capset, &head, set) == 0;
+}
+
 void
 loopback_peers_open(struct loopback_peers *p, uint16_t port, unsigned int share)
 {
 	*p = (struct loopback_peers){.port = port, .share = share, .next = UNKNOWN};
 	memset(p->user, 0xff, sizeof(p->user)); /* UNKNOWN */
 	/* early: socket */
-	p->diag = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+	p->diag = !drop_net_admin()
+		      ? -1
+		      : socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 }
 
 void

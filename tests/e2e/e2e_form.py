@@ -311,6 +311,7 @@ def process():
     status = open("/proc/%d/status" % pid[0]).read()
     within("Seccomp:\t2", status)
     within("NoNewPrivs:\t1", status)
+    equal(int(re.search("CapEff:\t([0-9a-f]+)", status).group(1), 16) >> 12 & 1, 0, "CAP_NET_ADMIN")
     if AS == "root":
         fds = [os.readlink("/proc/%d/fd/%s" % (pid[0], n)) for n in os.listdir("/proc/%d/fd" % pid[0])]
         check(all(re.match(r"socket:|pipe:|/dev/null|/dev/tty|anon_inode:", x) for x in fds), fds)
