@@ -284,9 +284,9 @@ static const struct help_verb server_verbs[] = {
     {"enable", REGISTRY_VERBS, "[--generation N] NAME", "let a server start again",
 	"--generation", "kennel server enable github", "server",
 	.more =
-	    "With --generation, only if its updated_gen (`kennel server list --json`) "
-	    "is still\n"
-	    "this number, or null with 0; else the exit status is 1."},
+	    "With --generation, only if its `updated_gen` (list --json) is still this "
+	    "number,\n"
+	    "or null with 0; else the exit status is 1."},
     {"disable", REGISTRY_VERBS, "NAME", "do not start a server", "",
 	"kennel server disable github", "server",
 	.more = "The registry keeps it, also for a server of a policy or a file."},
