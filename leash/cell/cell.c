@@ -43,6 +43,7 @@ struct start {
 	const struct cell_order *order;
 	struct cell *cell;
 	struct cell_ids ids;
+	struct cell_bounds bounds;
 	char *why;
 	int relay_fd; /* borrowed; -1: not started yet */
 	int maps_error;
@@ -167,7 +168,7 @@ say(int channel, uint32_t what)
 static int
 step_wait(struct cell_child *c)
 {
-	uint8_t memory[8];
+	uint8_t memory[16];
 	struct wire_in in;
 	size_t len;
 	int r;
@@ -176,7 +177,10 @@ step_wait(struct cell_child *c)
 	if (r != 0)
 		return cell_fault(c, r, "");
 	wire_in_init(&in, memory, len);
-	if (wire_get_u32(&in) != CELL_GO || wire_end(&in) != 0)
+	r = wire_get_u32(&in) == CELL_GO ? 0 : -EBADMSG;
+	c->bounds.instances = wire_get_u32(&in);
+	c->bounds.watches = wire_get_u32(&in);
+	if (r != 0 || wire_end(&in) != 0)
 		return cell_fault(c, -EBADMSG, "");
 	return 0;
 }
@@ -264,6 +268,19 @@ start_failed(struct start *s, int error, const char *step, const char *reason)
 }
 
 static int
+say_go(const struct start *s)
+{
+	uint8_t memory[16];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, CELL_GO);
+	wire_put_u32(&out, s->bounds.instances);
+	wire_put_u32(&out, s->bounds.watches);
+	return wire_send(s->cell->channel, &out, NULL, 0);
+}
+
+static int
 heard_ready(struct start *s, struct wire_in *in, int *fds, size_t fds_n)
 {
 	int r = wire_end(in);
@@ -271,7 +288,7 @@ heard_ready(struct start *s, struct wire_in *in, int *fds, size_t fds_n)
 	if (r == 0)
 		r = ns_write_maps(s->cell, &s->ids, &s->maps_why);
 	if (r == 0)
-		r = say(s->cell->channel, CELL_GO);
+		r = say_go(s);
 	/* A child that has failed meanwhile has no maps to write; its own reason is on
 	 * its way.  A child that waits for them gets the end of file and reports that. */
 	s->maps_error = r;
@@ -508,6 +525,7 @@ cell_start(const struct cell_order *o, struct cell *ret, char why[CELL_WHY_MAX])
 	r = cell_clone(&s, cgroup_fd, pair[1]);
 	fd_close(&pair[1]);
 	until_ns = loop_now() + CELL_START_MS_MAX * 1000000ULL;
+	s.bounds = ns_bounds();
 	while (r == 0 && !s.done)
 		r = hear(&s, until_ns);
 	if (r != 0)

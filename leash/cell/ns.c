@@ -233,6 +233,33 @@ ns_write_maps(const struct cell *cell, const struct cell_ids *ids, const char **
 	return r;
 }
 
+/* ---- bounds of the cell's watches ----------------------------------------- */
+
+/* Half of the host's limit per user, 0 if it is unknown. */
+static uint32_t
+half_of(const char *path)
+{
+	char text[24] = "";
+	int fd;
+
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	if (read(fd, text, sizeof(text) - 1) < 0)
+		text[0] = '\0';
+	fd_close(&fd);
+	return (uint32_t)(strtoul(text, NULL, 10) / 2);
+}
+
+/* In the leash, which waits for the child's first message meanwhile. */
+struct cell_bounds
+ns_bounds(void)
+{
+	return (struct cell_bounds){
+	    .instances = half_of("/proc/sys/fs/inotify/max_user_instances"),
+	    .watches = half_of("/proc/sys/fs/inotify/max_user_watches")};
+}
+
 /* ---- in the child -------------------------------------------------------- */
 
 /*
@@ -292,22 +319,6 @@ ns_take_ids(struct cell_child *c)
 	return 0;
 }
 
-/* The host's limit per user, 0 if unknown. */
-static unsigned long
-of_the_host(const char *path)
-{
-	char text[24] = "";
-	int fd;
-
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	if (read(fd, text, sizeof(text) - 1) < 0)
-		text[0] = '\0';
-	fd_close(&fd);
-	return strtoul(text, NULL, 10);
-}
-
 /* These files are the cell's own: the kernel finds them by the writer's user
  * namespace. seccomp also refuses new namespaces; this is the second barrier.  The
  * cell's watches count for its user on the host as well, and could leave none for that
@@ -315,14 +326,15 @@ of_the_host(const char *path)
 int
 ns_no_more(struct cell_child *c)
 {
-	static const struct {
-		const char *name, *path, *host; /* host: the limit is half of its value */
+	const struct {
+		const char *name, *path;
+		uint32_t value;
 	} bounds[] = {
-	    {"max_user_namespaces", "/proc/sys/user/max_user_namespaces", NULL},
+	    {"max_user_namespaces", "/proc/sys/user/max_user_namespaces", 0},
 	    {"max_inotify_instances", "/proc/sys/user/max_inotify_instances",
-		"/proc/sys/fs/inotify/max_user_instances"},
+		c->bounds.instances},
 	    {"max_inotify_watches", "/proc/sys/user/max_inotify_watches",
-		"/proc/sys/fs/inotify/max_user_watches"},
+		c->bounds.watches},
 	};
 	char text[24];
 	int fd, n, r = 0;
@@ -331,8 +343,7 @@ ns_no_more(struct cell_child *c)
 		fd = open(bounds[i].path, O_WRONLY | O_CLOEXEC);
 		if (fd < 0)
 			continue;
-		n = snprintf(text, sizeof(text), "%lu\n",
-		    bounds[i].host != NULL ? of_the_host(bounds[i].host) / 2 : 0);
+		n = snprintf(text, sizeof(text), "%u\n", bounds[i].value);
 		r = fd_write_all(fd, text, (size_t)n);
 		fd_close(&fd);
 		if (r != 0)

@@ -35,7 +35,7 @@
 
 enum cell_message {
 	CELL_READY = 101,  /* empty: dumpable, waits for its maps */
-	CELL_GO = 102,     /* empty */
+	CELL_GO = 102,     /* struct cell_bounds: u32, u32 */
 	CELL_IMAGES = 103, /* O_PATH descriptors, in the order of the images */
 	/* u32 step, u32 errno, u32 file, u32 line (0: none), str object, str hint */
 	CELL_FAILED = 105,
@@ -55,11 +55,17 @@ struct cell_ids {
 	bool lent; /* subordinate ids: newuidmap maps them; groups may be dropped */
 };
 
+/* The most inotify instances and watches of the cell: half of what its user may have. */
+struct cell_bounds {
+	uint32_t instances, watches;
+};
+
 struct cell_child {
 	const struct cell_order *order;
 	struct cell_ids ids;
-	bool cgroup; /* the cell has a cgroup of its own */
-	int channel; /* SHIM_CHANNEL_FD once the descriptors are in place */
+	struct cell_bounds bounds; /* once step_wait is over */
+	bool cgroup;               /* the cell has a cgroup of its own */
+	int channel;               /* SHIM_CHANNEL_FD once the descriptors are in place */
 	int shim_fd;
 	pid_t net_pid;     /* helper that makes the network, until net_join */
 	struct made *made; /* its result (net.c) */
@@ -103,6 +109,7 @@ int ns_choose_ids(
     const struct cell_order *, struct cell_ids *ret, char why[CELL_WHY_MAX]);
 /* *ret_why is set if the errno is not enough. */
 int ns_write_maps(const struct cell *, const struct cell_ids *, const char **ret_why);
+struct cell_bounds ns_bounds(void);
 /* ns.c: in the child, in this order */
 cell_step_fn ns_open_up, ns_take_ids, ns_no_more, ns_name, ns_tie;
 
