@@ -337,7 +337,7 @@ confirm(struct dialog *d)
 
 /* ---- a value ---------------------------------------------------------------------------- */
 
-/* The second step of what destroys something. */
+/* The second step of what destroys something: a value, or what a call names. */
 static enum outcome
 overwrite(const struct dialog *d)
 {
@@ -345,6 +345,14 @@ overwrite(const struct dialog *d)
 	    "There is a value.  I understand this overwrites the current secret",
 	    (struct choice){"Overwrite", OUTCOME_YES},
 	    (struct choice){"Decline", OUTCOME_DENY});
+}
+
+static enum outcome
+destroy(const struct dialog *d)
+{
+	return choose(d, "I understand this may destroy or overwrite something",
+	    (struct choice){"Allow it", OUTCOME_YES},
+	    (struct choice){"Deny", OUTCOME_DENY});
 }
 
 /* Gives it to the keeper, which may have been locked meanwhile. */
@@ -465,6 +473,8 @@ verb_dialogs(struct order *o)
 		return order_fail(o, STATUS_CONFIG,
 		    "the pinentry does not start: has it a display or a terminal?");
 	r = show_all(&d);
+	if (r == OUTCOME_YES && o->dialog.destructive)
+		r = destroy(&d);
 	if (r == OUTCOME_YES)
 		r = o->path != NULL     ? store(&d)
 		    : o->dialog.accept  ? OUTCOME_ACCEPT

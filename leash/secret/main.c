@@ -226,6 +226,7 @@ flag(struct order *o, const struct verb *v, const char *word)
 	    {"--accept", TAKES_DIALOG, &o->dialog.accept},
 	    {"--any-shape", TAKES_SHAPE, &o->any_shape},
 	    {"--json", TAKES_JSON, &o->json},
+	    {"--destructive", TAKES_DIALOG, &o->dialog.destructive},
 	    {"--only-deny", TAKES_DIALOG, &o->dialog.only_deny},
 	    {"--offer-session", TAKES_DIALOG, &o->dialog.session},
 	    {"--rotate", TAKES_ROTATE, &o->rotate},

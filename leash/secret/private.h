@@ -41,6 +41,7 @@ struct order {
 		bool session;         /* a yes for the session is offered */
 		bool accept;          /* a proposal */
 		bool only_deny;       /* a part is not shown, so that no yes is offered */
+		bool destructive;     /* a yes has a second step */
 		int fd;               /* to the pinentry, which was started; -1 */
 	} dialog;
 	/* ---- once connected ---- */

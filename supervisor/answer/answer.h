@@ -32,11 +32,15 @@
 struct approval {
 	long pid;                           /* of its session */
 	uint32_t number, kind, cut, factor; /* enum question_factor */
+	bool destructive;                   /* as its reviewed definition says */
 	uint64_t waits_ms, left_ms;
 	uint32_t refused; /* times in 10 min that its server and subject were */
 	const char *server, *subject, *detail, *rule, *because, *request;
 	struct span digest; /* QUESTION_DIGEST_LEN bytes */
 };
+
+#define DESTRUCTIVE_TEXT \
+	"its reviewed definition is marked: it may destroy or overwrite something"
 
 struct shown; /* private.h */
 

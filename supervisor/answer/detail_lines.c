@@ -293,6 +293,9 @@ detail_lines_make(const struct approval *a, int width, struct detail_lines *ret)
 
 		add_wrapped(&l, "", text, (size_t)n, LINE_WARNING);
 	}
+	if (a->destructive)
+		add_wrapped(
+		    &l, "", DESTRUCTIVE_TEXT, sizeof(DESTRUCTIVE_TEXT) - 1, LINE_WARNING);
 	add_detail(&l, a);
 	if (a->cut != 0)
 		add_wrapped(&l, "", "a part of it is not shown",

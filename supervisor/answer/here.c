@@ -256,6 +256,8 @@ open_dialog(struct here *h, const struct open_approval *o)
 	    (unsigned int)(open_approval_left(o) / MS_PER_S + 1));
 	if (!make_text(a, text) || a->factor == QUESTION_KEY)
 		word[n++] = (char *)"--only-deny";
+	if (a->destructive)
+		word[n++] = (char *)"--destructive";
 	if (is_value(a->kind)) {
 		word[n++] = h->what.subject;
 		shape = secret_shape(a->subject, project_of(a, project, sizeof(project)));

@@ -53,10 +53,14 @@ send_answer(int fd, uint32_t number, const struct decision *d, struct span diges
 int
 approval_read(struct wire_in *in, long pid, struct approval *ret)
 {
+	uint32_t flags;
+
 	ret->pid = pid;
 	ret->number = wire_get_u32(in);
 	ret->kind = wire_get_u32(in);
-	ret->cut = wire_get_u32(in);
+	flags = wire_get_u32(in);
+	ret->cut = (flags & QUESTION_CUT) != 0;
+	ret->destructive = (flags & QUESTION_DESTRUCTIVE) != 0;
 	ret->factor = wire_get_u32(in);
 	ret->waits_ms = wire_get_u64(in);
 	ret->left_ms = wire_get_u64(in);

@@ -35,6 +35,8 @@ approval_print(FILE *out, const struct approval *a)
 	print_text(out, "with   ", a->detail);
 	if (a->cut != 0)
 		fprintf(out, "    (part of it is not shown: allow it with --unseen)\n");
+	if (a->destructive)
+		fprintf(out, "    (%s)\n", DESTRUCTIVE_TEXT);
 	if (question_factor_name(a->factor) != NULL)
 		fprintf(out, "    (the %s is asked for when it is allowed)\n",
 		    question_factor_name(a->factor));
@@ -93,5 +95,6 @@ approval_print_json(FILE *out, const struct approval *a)
 		fprintf(out, ",\"factor\":\"%s\"", question_factor_name(a->factor));
 	else
 		fprintf(out, ",\"factor\":null");
-	fprintf(out, ",\"refusals\":%u}\n", a->refused);
+	fprintf(out, ",\"destructive\":%s,\"refusals\":%u}\n",
+	    a->destructive ? "true" : "false", a->refused);
 }

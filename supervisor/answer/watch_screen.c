@@ -94,6 +94,11 @@ box_of(const struct approval *a)
 {
 	if (a->kind == QUESTION_ROTATION)
 		return "I understand this overwrites the current secret";
+	if (a->destructive)
+		return a->cut != 0
+			   ? "I understand this may destroy something, and a part is not "
+			     "shown"
+			   : "I understand this may destroy or overwrite something";
 	return a->cut != 0 ? "allow it although a part is not shown" : NULL;
 }
 

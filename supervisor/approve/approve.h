@@ -86,8 +86,9 @@ struct question_text {
 	uint8_t digest[QUESTION_DIGEST_LEN]; /* of everything that would be done */
 	char
 	    file_sha256[2 * QUESTION_DIGEST_LEN + 1]; /* QUESTION_FILE: of its contents */
-	bool cut;       /* subject and detail are incomplete: needs `unseen` */
-	bool once_only; /* for each use: "session" counts as "once" */
+	bool cut;         /* subject and detail are incomplete: needs `unseen` */
+	bool destructive; /* a reviewed definition says so: a yes has a second step */
+	bool once_only;   /* for each use: "session" counts as "once" */
 	enum question_factor factor; /* not none: as once_only, and never remembered */
 	uint64_t open_ms; /* how long it stays open; 0: as long as others of the queue */
 };
@@ -220,7 +221,7 @@ enum approve_message {
 	/* u32 enum approve_channel: of what this client sends next; no answer. Ignored after
 	 * VIA_CONSOLE_FINAL */
 	APPROVE_CHANNEL = 12,
-	/* to a client: u32 number, u32 kind, u32 cut, u32 factor, u64 ms since the request, u64
+	/* to a client: u32 number, u32 kind, u32 flags (below), u32 factor, u64 ms since the request, u64
 	 * ms left, u32 refusals of its server and subject in 10 min, str server, subject, detail, rule, because, request, 32 bytes digest */
 	APPROVE_QUESTION = 3,
 	/* u32 number, u32 answer: no longer pending (watching only) */
@@ -230,6 +231,12 @@ enum approve_message {
 	/* u32 errno, 0: accepted; ENOENT, EPERM, ENOKEY, EAGAIN: see question_answer; EIO:
 	 * the reopening could not be recorded */
 	APPROVE_TAKEN = 6,
+};
+
+/* The flags of a question. */
+enum {
+	QUESTION_CUT = 1,         /* subject and detail are incomplete */
+	QUESTION_DESTRUCTIVE = 2, /* a reviewed definition says so */
 };
 
 struct approve_socket;

@@ -132,9 +132,9 @@ put_approval(struct buf *out, const struct open_approval *o)
 	(void)hex_put(hex, a->digest.data, a->digest.len);
 	return buf_printf(out,
 	    ",\"whole\":%s,\"waits_ms\":%" PRIu64 ",\"left_ms\":%" PRIu64
-	    ",\"refusals\":%u,\"sha256\":\"%s\"}",
+	    ",\"refusals\":%u,\"destructive\":%s,\"sha256\":\"%s\"}",
 	    a->cut != 0 ? "false" : "true", a->waits_ms + a->left_ms - left, left,
-	    a->refused, hex);
+	    a->refused, a->destructive ? "true" : "false", hex);
 }
 
 void

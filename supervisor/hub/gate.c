@@ -78,6 +78,8 @@ gate_judge(const struct gate_ask *ask, struct gate_answer *ret)
 	ret->pin = pin_of(ask);
 	ret->verdict = a.verdict;
 	ret->factor = policy_answer_factor(&a);
+	ret->destructive =
+	    match.pin != NULL && (match.pin->classes & CLASS_DESTRUCTIVE) != 0;
 	reviewed = ret->pin == PIN_OFF || ret->pin == PIN_FITS;
 	ret->allowed = a.verdict == VERDICT_ALLOW && reviewed;
 	ret->asks = a.verdict == VERDICT_ASK && reviewed;

@@ -105,6 +105,7 @@ struct gate_answer {
 	bool odd;    /* a resource URI that is not in normal form; can only be refused */
 	enum sealed_verdict verdict;
 	enum sealed_factor factor; /* if it asks */
+	bool destructive;          /* a tool whose reviewed definition says so */
 	enum pin_state pin;        /* PIN_DIFFERS and PIN_MISSING mean refused */
 	struct call_over over;     /* not CALL_FITS: refused, and `at` is its line */
 	const char *because;       /* the policy's text, or "" */

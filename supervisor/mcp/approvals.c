@@ -64,6 +64,7 @@ question_of(struct session *s, const struct approval *a, const struct covered *c
 
 	*q = (struct question_text){.kind = (enum question_kind)c->kind,
 	    .factor = (enum question_factor)s->factor,
+	    .destructive = s->destructive,
 	    .open_ms = s->open_ns / LOOP_MS};
 	buf_init(&shown, MCP_MESSAGE_MAX);
 	r = covered_params(c->params, subject_key, &shown);

@@ -118,6 +118,7 @@ gate_name(struct session *s, const struct json_message *m, const struct method *
 		    "has");
 	s->because = answer.because;
 	s->factor = answer.factor;
+	s->destructive = answer.destructive;
 	return HOLD;
 }
 

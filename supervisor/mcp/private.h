@@ -134,6 +134,7 @@ struct session {
 	int held_timer, wait_timer; /* for progress; for the end of the wait */
 	const char *because;        /* `rule`'s text */
 	enum sealed_factor factor;  /* likewise */
+	bool destructive;           /* likewise */
 	uint32_t programs;          /* the server's execs that wait for approval */
 	struct pings pings;
 	struct replay replay;

@@ -11,7 +11,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from secrets_kit import *  # noqa: E402,F403
-from ask_kit import ask, refusal  # noqa: E402
+from ask_kit import ask, refusal, shop  # noqa: E402
 
 be_subreaper()
 TTY = "/usr/bin/pinentry-tty"
@@ -131,6 +131,28 @@ def buttons():
     s.close()
     said = [e["fields"].get("channel") for e in audit() if e["kind"] == "approve" and e["fields"]["outcome"] != "withdrawn"]
     equal(said, ["pinentry"] * 4, "the log has where a person answered")
+
+
+@test("PEOPLE 6 a tool that was reviewed as destructive has two steps in a dialog; one that was not has one", 120)
+def destructive():
+    s = shop()
+    h = Here({}, "ok", "ok", "ok")
+    check(refusal(s.wait(ask(s, "pid", a=1), LONG)) is None)
+    texts = [a["texts"] for a in h.asked("CONFIRM")]
+    equal([t["SETOK"] for t in texts], ["Allow", "Allow it", "Once"])
+    within("I understand this may destroy or overwrite something", texts[1]["SETDESC"])
+    within("pid", texts[1]["SETDESC"])
+    h.answers("ok", "notok")
+    equal(refusal(s.wait(ask(s, "pid", a=2), LONG)), "denied by a person", "in the second step")
+    h.answers("ok", "cancel")
+    ask(s, "pid", a=3)
+    h.until("left open")
+    before = len(h.asked("CONFIRM"))
+    h.answers("ok", "ok")
+    check(refusal(s.wait(ask(s, "params", a=1), LONG)) is None, "the control")
+    equal([a["texts"]["SETOK"] for a in h.asked("CONFIRM")[before:]], ["Allow", "Once"])
+    h.end()
+    s.close()
 
 
 @test("an approval that is answered elsewhere closes its dialog; a dialog that dies allows nothing; text of an agent is inert", 120)

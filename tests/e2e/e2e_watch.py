@@ -8,7 +8,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 from kit import *  # noqa: E402,F403
 from screen import Screen  # noqa: E402
-from ask_kit import ask, refusal  # noqa: E402
+from ask_kit import ask, refusal, shop  # noqa: E402
 
 LONG = 45  # seconds until something that must come is given up
 
@@ -143,6 +143,40 @@ def seen():
     check(refusal(s.wait(rid, LONG)) is None)
     end(w)
     s.close()
+
+
+@test("PEOPLE 6 a tool that was reviewed as destructive is allowed with a tick; what a server claims without a review marks nothing", 120)
+def destructive():
+    s, free = shop(), shop(reviewed=False)
+    rid = ask(s, "pid", a=1)
+    check(wait_for(lambda: b"tool pid" in run([KENNEL, "approve", "list"]).stdout, LONG))
+    r = run([KENNEL, "approve", "list", "--json"])
+    equal([json.loads(line)["destructive"] for line in r.stdout.splitlines()], [True])
+    within("its reviewed definition is marked: it may destroy or overwrite something", run([KENNEL, "approve", "list"]).stdout.decode())
+    w = watch()
+    w.until("1 pending")
+    w.key(b"\r")
+    w.until("[ ] I understand this may destroy or overwrite something")
+    within("its reviewed definition is marked: it may destroy", w.text())
+    w.key(b"o")
+    w.until("press space to tick the box")
+    w.key(b" ")
+    w.until("[x] I understand this may destroy")
+    w.key(b"o")
+    check(refusal(s.wait(rid, LONG)) is None, "allowed once")
+    w.until("nothing is pending")
+    for session_, tool in ((s, "params"), (free, "pid")):  # the controls
+        rid = ask(session_, tool, a=1)
+        w.until("1 pending")
+        w.key(b"\r")
+        w.until("lines 1 to")
+        absent("[ ]", w.text(), tool)
+        w.key(b"o")
+        check(refusal(session_.wait(rid, LONG)) is None, tool)
+        w.until("nothing is pending")
+    end(w)
+    s.close()
+    free.close()
 
 
 @test("a narrow terminal, a resized one: every line fits", 120)

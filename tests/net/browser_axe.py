@@ -8,7 +8,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../e2e")
 from kit import *  # noqa: E402,F403
 from console_kit import *  # noqa: E402,F403
-from chromium import AXE, PROGRAM  # noqa: E402
+from ask_kit import ask, refusal, shop  # noqa: E402
+from chromium import AXE, PROGRAM, Page  # noqa: E402
 from console_scene import MARKUP, TOKEN, Scene  # noqa: E402
 
 # of each page, a text that is there once it is whole
@@ -184,6 +185,38 @@ def proposals():
     page.until("Tick the box first")
     equal(s.s.status(s.rotation), "pending")
     s.end()
+
+
+@test("PEOPLE 6 a tool that was reviewed as destructive is allowed with a ticked box, and denied without; another one needs none", 120)
+def destructive():
+    if not os.path.exists(PROGRAM):
+        skip("not here: " + PROGRAM)
+    s, t = shop(), Console("--no-open")
+    page = Page("http://localhost:%d/#%s" % (t.port, t.link))
+    page.until("MCP Servers")
+    call = ask(s, "pid", a=1)
+    page.go("approvals")
+    page.until("shop asks for the tool")
+    equal([a["destructive"] for a in json.loads(page.value("api('GET', 'approvals').then(JSON.stringify)"))["approvals"]], [True])
+    page.click("Allow once: shop pid")
+    page.until("Tick the box first: I understand that this may destroy or overwrite something")
+    page.value("document.querySelector('.card input[type=checkbox]').click()")
+    page.click("Allow once: shop pid")
+    check(refusal(s.wait(call, LONG)) is None, "allowed with the tick")
+    check(wait_for(lambda: page.value("document.querySelectorAll('.card:not(.over)').length") == 0, LONG))
+    call = ask(s, "pid", a=2)
+    check(wait_for(lambda: page.value("document.querySelectorAll('.card:not(.over)').length") == 1, LONG))
+    equal(page.value("document.querySelector('.card:not(.over) input').checked"), False, "each has a box of its own")
+    page.click("Deny: shop pid", last=True)
+    equal(refusal(s.wait(call, LONG)), "denied by a person")
+    call = ask(s, "params", a=1)  # the control
+    check(wait_for(lambda: page.value("document.querySelector('.card:not(.over) code').textContent") == "params", LONG))
+    equal(page.value("document.querySelectorAll('.card:not(.over) input').length"), 0)
+    page.click("Allow once: shop params")
+    check(refusal(s.wait(call, LONG)) is None)
+    equal(page.wrong, [])
+    s.close()
+    t.interrupt()
 
 
 @test("what an agent, a server or a file writes is text in every page: markup, hidden characters, look-alikes", 180)

@@ -3,7 +3,7 @@
 
 const AGAIN_MS = 1000; // between two streams
 const FORM = /^http:\/\/localhost:\d+\/[0-9a-f]{32}\/$/; // of kennel-form
-const ticked = new Set(); // digests with a box that was ticked
+const ticked = new Set(); // digests with a box that was ticked: of what is not shown, or, with " confirm", of what is destroyed
 const chosen = new Map(); // the path that was chosen for a new one, by digest
 
 function cardOf(approval) {
@@ -40,12 +40,12 @@ async function give(approval, answer, more) {
 
 /* ---- parts of a card ---- */
 
-// A box that has to be ticked before the approval can be allowed.
-function tickBox(approval, text) {
+// A box that has to be ticked before the approval can be allowed; key: what it is remembered by.
+function tickBox(key, text) {
 	const box = element("input", {type: "checkbox"});
 
-	box.checked = ticked.has(approval.sha256);
-	box.addEventListener("change", () => ticked[box.checked ? "add" : "delete"](approval.sha256));
+	box.checked = ticked.has(key);
+	box.addEventListener("change", () => ticked[box.checked ? "add" : "delete"](key));
 	return element("p", {}, element("label", {}, box, " " + text));
 }
 
@@ -113,6 +113,7 @@ const KINDS = {
 		confirm: "I understand that this overwrites the current secret.",
 	},
 };
+const DESTRUCTIVE = "I understand that this may destroy or overwrite something, as its reviewed definition says.";
 const PLAIN = {answers: [["Allow once", "once"], ["Allow for the session", "session"], DENY]};
 const WITH_FACTOR = {answers: [["Allow once", "once"], DENY]};
 
@@ -120,7 +121,7 @@ function kindOf(approval) {
 	const kind = Object.hasOwn(KINDS, approval.kind) ? KINDS[approval.kind]
 	    : approval.factor !== "none" ? WITH_FACTOR : PLAIN;
 
-	return {detail: plainDetail, field: () => null, more: () => ({}), ...kind};
+	return {detail: plainDetail, field: () => null, more: () => ({}), confirm: approval.destructive ? DESTRUCTIVE : null, ...kind};
 }
 
 function term(name, value) {
@@ -154,7 +155,7 @@ function approvalCard(approval) {
 	const answer = (how) => {
 		if (isDeaf(drawn)) // a card that has just come: the click was meant for something else
 			return say("Press it again.");
-		if (how !== "deny" && kind.confirm && !ticked.has(approval.sha256))
+		if (how !== "deny" && kind.confirm && !ticked.has(approval.sha256 + " confirm"))
 			return say("Tick the box first: " + kind.confirm);
 		return give(approval, how, how === "deny" ? {} : kind.more(approval));
 	};
@@ -165,8 +166,8 @@ function approvalCard(approval) {
 	    element("dl", {}, ...term("Rule", approval.rule), ...term("Because", approval.because),
 	        ...term("Second factor", approval.factor === "none" ? "" : approval.factor),
 	        ...term("Time left", timeLeft(approval)), ...term("Refused in the last 10 min", approval.refusals || "")),
-	    approval.whole ? null : tickBox(approval, "A part of it is not shown. I have checked the rest."),
-	    kind.confirm ? tickBox(approval, kind.confirm) : null, kind.field(approval),
+	    approval.whole ? null : tickBox(approval.sha256, "A part of it is not shown. I have checked the rest."),
+	    kind.confirm ? tickBox(approval.sha256 + " confirm", kind.confirm) : null, kind.field(approval),
 	    element("p", {class: "answers"}, ...kind.answers.map(([label, how]) =>
 	        button(label, () => answer(how), {"aria-label": label + ": " + what, class: how === "deny" ? "no" : "yes"}))));
 }
