@@ -35,13 +35,33 @@ secret_shape(const char *path, const char *project)
 	return found == NULL ? NULL : found->name; /* the table's string */
 }
 
-/* The verb has skip words; the path follows them. */
+/* --project DIR or --project=DIR at argv[i]: how many arguments that is; 0: another one. */
+static int
+project_at(int argc, char **argv, int i, const char **ret)
+{
+	static const char option[] = "--project";
+	size_t len = sizeof(option) - 1;
+
+	if (strncmp(argv[i], option, len) != 0)
+		return 0;
+	if (argv[i][len] == '=') {
+		*ret = argv[i] + len + 1;
+		return 1;
+	}
+	if (argv[i][len] != '\0' || i + 1 == argc)
+		return 0;
+	*ret = argv[i + 1];
+	return 2;
+}
+
+/* The verb has skip words; the path follows them. The project is
+ * kennel's alone: its manifest names the format. */
 static int
 put_main(int argc, char **argv, int skip)
 {
-	const char *path = NULL, *shape;
+	const char *path = NULL, *project = NULL, *shape;
 	char *word[WORDS_MAX + 2];
-	int n = 0, status;
+	int n = 0, taken, status;
 
 	if (argc > WORDS_MAX) {
 		fprintf(stderr, "kennel secret: more than %d arguments\n", WORDS_MAX);
@@ -50,11 +70,16 @@ put_main(int argc, char **argv, int skip)
 	for (int i = 0; i < argc; i++) {
 		bool value = i > 0 && strcmp(argv[i - 1], "--fd") == 0;
 
+		taken = i >= skip ? project_at(argc, argv, i, &project) : 0;
+		if (taken > 0) {
+			i += taken - 1;
+			continue;
+		}
 		if (i >= skip && argv[i][0] != '-' && !value)
 			path = argv[i];
 		word[n++] = argv[i];
 	}
-	shape = path == NULL ? NULL : secret_shape(path, NULL);
+	shape = path == NULL ? NULL : secret_shape(path, project);
 	if (shape != NULL) {
 		word[n++] = (char *)"--shape";
 		word[n++] = (char *)shape;

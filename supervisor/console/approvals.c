@@ -306,17 +306,32 @@ accept(struct console *c, const struct open_approval *o, const struct wanted *w,
 
 /* ---- with a value or a key ------------------------------------------------------------ */
 
+/* The project that an agent's request is about: its manifest names the format. "": none,
+ * or its name is longer than a command takes. */
+static const char *
+project_of(const struct approval *a, char out[COMMAND_WORD_MAX + 1])
+{
+	struct json_message m;
+
+	if (json_scan((const uint8_t *)a->detail, strlen(a->detail), &m) < 0 ||
+	    !console_text(m.root, "project", out, COMMAND_WORD_MAX + 1))
+		out[0] = '\0';
+	return out;
+}
+
 /* A form takes the value; its command informs the session. */
 static void
 type_value(struct console *c, const struct approval *a, const struct wanted *w,
     const struct http_request *q, struct http_reply *reply)
 {
+	char project[COMMAND_WORD_MAX + 1];
+
 	if (a->cut != 0 && !w->decision.unseen)
 		report(reply, -EPERM);
 	else
 		form_open(c,
 		    a->kind == QUESTION_ROTATION ? COMMAND_FORM_ROTATE : COMMAND_FORM_SET,
-		    a->subject, q, reply);
+		    a->subject, project_of(a, project), q, reply);
 }
 
 /* An answer that waits for the keeper. */

@@ -55,7 +55,7 @@ enum command {
 	COMMAND_KEYS,
 	COMMAND_KEY_CHALLENGE, /* a digest */
 	COMMAND_KEY_CONFIRM,   /* the same; reads what a key signed */
-	COMMAND_FORM_SET,      /* a path; its first line is an address */
+	COMMAND_FORM_SET,      /* a project or "", a path; its first line is an address */
 	COMMAND_FORM_ROTATE,
 	COMMAND_FORM_KEY,
 	COMMAND_RECORD, /* login, link-reused or refused; a number */

@@ -163,13 +163,13 @@ on_form_ended(void *arg, int status, struct buf *output)
 }
 
 void
-form_open(struct console *c, enum command command, const char *path,
+form_open(struct console *c, enum command command, const char *path, const char *project,
     const struct http_request *q, struct http_reply *reply)
 {
 	struct opened_form *f;
 	struct command_call call = {.command = command,
-	    .word = {path},
-	    .word_n = path != NULL,
+	    .word = {project, path},
+	    .word_n = path != NULL ? 2 : 0,
 	    .fn = on_form_ended,
 	    .more = on_address};
 	int r;
@@ -204,7 +204,7 @@ open_asked(struct console *c, const struct http_request *q, struct http_reply *r
 		       console_text(m.root, "what", what, sizeof(what));
 
 	if (is_good && strcmp(what, "key") == 0) {
-		form_open(c, COMMAND_FORM_KEY, NULL, q, reply);
+		form_open(c, COMMAND_FORM_KEY, NULL, NULL, q, reply);
 		return;
 	}
 	is_good = is_good && strcmp(what, "value") == 0 &&
@@ -214,7 +214,7 @@ open_asked(struct console *c, const struct http_request *q, struct http_reply *r
 	if (is_good)
 		form_open(c,
 		    strcmp(mode, "set") == 0 ? COMMAND_FORM_SET : COMMAND_FORM_ROTATE,
-		    path, q, reply);
+		    path, "", q, reply);
 	else
 		console_error(reply, HTTP_BAD,
 		    "expected `what`: key; or value, with `path` and `mode`: set or "

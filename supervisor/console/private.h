@@ -85,7 +85,7 @@ bool keys_answer(struct console *, const struct http_request *, struct http_repl
 int key_confirm(struct console *, const char *sha256, const struct http_request *,
     command_fn *fn, void *arg);
 /* Opens a form, and replies with its address. path: NULL for COMMAND_FORM_KEY. */
-void form_open(struct console *, enum command, const char *path,
+void form_open(struct console *, enum command, const char *path, const char *project,
     const struct http_request *, struct http_reply *);
 
 /* records.c */

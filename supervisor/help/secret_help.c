@@ -76,21 +76,23 @@ static const struct help_verb verbs[] = {
 	    "catalog.kennel names. With --first, a person decides whether the digest of "
 	    "a\n"
 	    "first fetch is written."},
-    {"set", VALUES, "PATH [--any-shape] [--stdin | --fd N]",
-	"store a value, typed without echo", "--any-shape --stdin --fd",
+    {"set", VALUES, "PATH [--any-shape] [--project DIR] [--stdin | --fd N]",
+	"store a value, typed without echo", "--any-shape --project --stdin --fd",
 	"kennel secret set team/github/token", "-",
 	.more = "The value is typed without echo, or read with --stdin or --fd. It is "
 		"never an\n"
 		"argument. If a manifest names its pattern, a value of another form is "
 		"refused."},
-    {"rotate", VALUES, "PATH [--any-shape] [--stdin | --fd N]",
-	"replace a value; the old one is kept for 30 days", "--any-shape --stdin --fd",
-	"kennel secret rotate team/github/token", "-",
+    {"rotate", VALUES, "PATH [--any-shape] [--project DIR] [--stdin | --fd N]",
+	"replace a value; the old one is kept for 30 days",
+	"--any-shape --project --stdin --fd", "kennel secret rotate team/github/token",
+	"-",
 	.more = "Running servers keep the old value. It is redacted from output for 30 "
 		"days."},
-    {"form", VALUES, "value PATH [--rotate] [--any-shape]\nkey",
+    {"form", VALUES, "value PATH [--rotate] [--any-shape] [--project DIR]\nkey",
 	"open a page in the browser for a value, or for a security key",
-	"--rotate --any-shape", "kennel secret form value team/github/token", "value|key",
+	"--rotate --any-shape --project", "kennel secret form value team/github/token",
+	"value|key",
 	.more = "It prints the page's address, which is good for one save and for five\n"
 		"minutes. What is typed there goes to the vault, and to no other page."},
     {"remove", VALUES, "PATH", "remove all versions of a value, and its grants", "",

@@ -221,6 +221,12 @@ def provision():
     rid = s.h.structured("secrets_request_provision", path=PATH)["request_id"]
     a = pending(c)
     equal(a["kind"], "provision")
+    # the format is that of the agent's project, wherever the console was started
+    s.write("required %s\nsecret %s {\n    pattern github-pat\n}\n" % (PATH, PATH))
+    f = Form(url=answer(c, a)[1]["url"])
+    within("github-pat", json.dumps(f.post("save", "", VALUE, "")[1]))
+    equal(f.post("cancel")[0], 200)
+    s.write("required %s\nsecret %s {\n    description \"of the team\"\n}\n" % (PATH, PATH))
     refused(answer(c, a, "session"), 409, "once")
     status, got = answer(c, a)
     equal((status, list(got)), (200, ["url"]), got)

@@ -766,6 +766,16 @@ def shapes():
     secret(env, "set", PATH, "--stdin", stdin=good)  # the control
     secret(env, "rotate", PATH, "--stdin", stdin=wrong, status=65)
     secret(env, "rotate", PATH, "--stdin", "--any-shape", stdin=wrong)
+    # the manifest of another project
+    other = TMP + "/other-project"
+    os.makedirs(other + "/.kennel")
+    with open(other + "/.kennel/secrets.kennel", "w") as f:
+        f.write("secret team/elsewhere/token { pattern github-pat }\n")
+    os.chmod(other + "/.kennel/secrets.kennel", 0o600)
+    for words_ in (["--project", other], ["--project=" + other]):
+        within(b"checksum", secret(env, "set", "team/elsewhere/token", "--stdin", *words_, stdin=wrong, status=65).stderr)
+        within(b"checksum", secret(env, "set", *words_, "team/elsewhere/token", "--stdin", stdin=wrong, status=65).stderr)
+    secret(env, "set", "team/elsewhere/token", "--stdin", stdin="another value of some length")  # the control
     # a path of which no manifest says anything
     within(b"its checksum is wrong", secret(env, "set", "team/other/token", "--stdin", stdin=wrong).stderr)
     absent(b"it starts like", secret(env, "set", "team/third/token", "--stdin", stdin=good).stderr)
