@@ -173,6 +173,14 @@ take_for(struct order *o, const char *value)
 	return minutes(value, &o->cap_s);
 }
 
+/* kennel has taken the format from there. */
+static bool
+take_project(struct order *o, const char *value)
+{
+	(void)o;
+	return value[0] != '\0';
+}
+
 static const struct option_row {
 	const char *name;
 	unsigned int takes;
@@ -186,6 +194,7 @@ static const struct option_row {
     {"--only-id", TAKES_ID, take_id},
     {"--program", TAKES_DIALOG, take_pinentry},
     {"--policy-fd", TAKES_POLICY, take_policy_fd}, /* from kennel */
+    {"--project", TAKES_SHAPE, take_project},
     {"--restore", TAKES_RESTORE, take_restore},
     {"--seconds", TAKES_DIALOG, take_seconds},
     {"--server", TAKES_SERVER, take_server},

@@ -35,33 +35,26 @@ secret_shape(const char *path, const char *project)
 	return found == NULL ? NULL : found->name; /* the table's string */
 }
 
-/* --project DIR or --project=DIR at argv[i]: how many arguments that is; 0: another one. */
-static int
-project_at(int argc, char **argv, int i, const char **ret)
+/* The project that argv[i] names, as --project=DIR, or as the value of --project; or NULL. */
+static const char *
+project_at(char **argv, int i)
 {
 	static const char option[] = "--project";
 	size_t len = sizeof(option) - 1;
 
-	if (strncmp(argv[i], option, len) != 0)
-		return 0;
-	if (argv[i][len] == '=') {
-		*ret = argv[i] + len + 1;
-		return 1;
-	}
-	if (argv[i][len] != '\0' || i + 1 == argc)
-		return 0;
-	*ret = argv[i + 1];
-	return 2;
+	if (strncmp(argv[i], option, len) == 0 && argv[i][len] == '=')
+		return argv[i] + len + 1;
+	return strcmp(argv[i - 1], option) == 0 ? argv[i] : NULL;
 }
 
-/* The verb has skip words; the path follows them. The project is
- * kennel's alone: its manifest names the format. */
+/* The verb has skip words; the path follows them. The manifest of the project names the
+ * format. */
 static int
 put_main(int argc, char **argv, int skip)
 {
 	const char *path = NULL, *project = NULL, *shape;
 	char *word[WORDS_MAX + 2];
-	int n = 0, taken, status;
+	int n = 0, status;
 
 	if (argc > WORDS_MAX) {
 		fprintf(stderr, "kennel secret: more than %d arguments\n", WORDS_MAX);
@@ -69,12 +62,14 @@ put_main(int argc, char **argv, int skip)
 	}
 	for (int i = 0; i < argc; i++) {
 		bool value = i > 0 && strcmp(argv[i - 1], "--fd") == 0;
+		const char *at = i >= skip ? project_at(argv, i) : NULL;
 
-		taken = i >= skip ? project_at(argc, argv, i, &project) : 0;
-		if (taken > 0) {
-			i += taken - 1;
-			continue;
+		if (at != NULL) {
+			project = at;
+			value = true;
 		}
+		if (at != NULL && at != argv[i])
+			continue; /* kennel-console writes it so, and kennel alone knows that */
 		if (i >= skip && argv[i][0] != '-' && !value)
 			path = argv[i];
 		word[n++] = argv[i];
