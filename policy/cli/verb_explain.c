@@ -21,7 +21,15 @@ struct answer {
 	struct nears n;
 	char *line; /* the deciding line, or NULL */
 	const char *because, *instead;
-	char real[PATH_MAX]; /* where links of a path lead now; "": nowhere else */
+	const struct answer *real; /* of the file that a link leads to; NULL: no link */
+};
+
+/* The file that the links of a path lead to. */
+struct target {
+	char path[PATH_MAX];
+	const char *word[1];
+	struct request q;
+	struct answer x;
 };
 
 static void
@@ -48,44 +56,39 @@ answer_line(struct answer *x)
 	}
 }
 
-/* What the policy says of the file that the path's links lead to, as this user sees them: a
- * cell follows links by the same names. */
-static struct answer
-answer_real(const struct answer *x, struct request *q, const char *word[1])
+/* Is what decides mounted from the host? A cell's own /tmp or /proc has none of its links. */
+static bool
+is_of_host(const struct answer *x)
 {
-	struct answer y = {.p = x->p, .s = x->s, .q = q};
-
-	word[0] = x->real;
-	*q = *x->q;
-	q->word = word;
-	y.a = request_policy(y.p, y.s, q);
-	answer_line(&y);
-	return y;
+	return x->a.mount != NULL &&
+	       (x->a.mount->kind == MOUNT_FILE || x->a.mount->kind == MOUNT_TREE);
 }
 
-/* syscalls: readlink newfstatat */
+/* Of a granted path, answers for the file that its links lead to, as this user sees them: a
+ * cell follows links by the same names. syscalls: readlink newfstatat */
 static void
-find_real(struct answer *x)
+follow(struct answer *x, struct target *t)
 {
 	const char *path = x->q->word[0];
 
 	if ((x->q->kind != REQUEST_READ && x->q->kind != REQUEST_WRITE) ||
-	    realpath(path, x->real) == NULL || strcmp(path, x->real) == 0)
-		x->real[0] = '\0';
+	    x->a.verdict != VERDICT_ALLOW || !is_of_host(x) ||
+	    realpath(path, t->path) == NULL || strcmp(path, t->path) == 0)
+		return;
+	t->word[0] = t->path;
+	t->q = *x->q;
+	t->q.word = t->word;
+	t->x = (struct answer){.p = x->p, .s = x->s, .q = &t->q};
+	t->x.a = request_policy(x->p, x->s, &t->q);
+	answer_line(&t->x);
+	x->real = &t->x;
 }
 
-static bool
-real_allowed(const struct answer *x)
+/* The verdict that an open gets. */
+static enum sealed_verdict
+verdict_of(const struct answer *x)
 {
-	const char *word[1];
-	struct request q;
-	struct answer y;
-
-	if (x->real[0] == '\0')
-		return true;
-	y = answer_real(x, &q, word);
-	free(y.line);
-	return y.a.verdict == VERDICT_ALLOW;
+	return x->real != NULL ? x->real->a.verdict : x->a.verdict;
 }
 
 static void
@@ -150,28 +153,15 @@ text_answer(const struct answer *x)
 }
 
 static void
-text_real(const struct answer *x)
-{
-	const char *word[1];
-	struct request q;
-	struct answer y;
-
-	if (x->real[0] == '\0')
-		return;
-	y = answer_real(x, &q, word);
-	(void)fputs(
-	    "a link on this path leads to another file now, which decides:\n", stdout);
-	text_answer(&y);
-	free(y.line);
-}
-
-static void
 text(const struct answer *x)
 {
 	size_t i;
 
 	text_answer(x);
-	text_real(x);
+	if (x->real != NULL) {
+		puts("a link on this path leads to another file now, which decides:");
+		text_answer(x->real);
+	}
 	if (x->n.near_n > 0)
 		puts("near:");
 	for (i = 0; i < x->n.near_n; i++) {
@@ -240,22 +230,16 @@ json_by(struct out *o, const struct answer *x)
 }
 
 static void
-json_real(struct out *o, const struct answer *x)
+json_real(struct out *o, const struct answer *real)
 {
-	const char *word[1];
-	struct request q;
-	struct answer y;
-
-	if (x->real[0] == '\0')
+	if (real == NULL)
 		return;
-	y = answer_real(x, &q, word);
 	out_object(o, "leads_to");
-	out_text(o, "path", x->real);
-	out_text(o, "verdict", policy_verdict_name(y.a.verdict));
-	json_by(o, &y);
-	out_text(o, "enforced", request_mechanism(&q, &y.a));
+	out_text(o, "path", real->q->word[0]);
+	out_text(o, "verdict", policy_verdict_name(real->a.verdict));
+	json_by(o, real);
+	out_text(o, "enforced", request_mechanism(real->q, &real->a));
 	out_end(o);
-	free(y.line);
 }
 
 static void
@@ -278,7 +262,7 @@ json(const struct answer *x, const char *server)
 	limits(x, json_limit, &o);
 	out_end(&o);
 	out_text(&o, "enforced", request_mechanism(x->q, &x->a));
-	json_real(&o, x);
+	json_real(&o, x->real);
 	out_list(&o, "near");
 	for (i = 0; i < x->n.near_n; i++) {
 		out_object(&o, NULL);
@@ -298,6 +282,7 @@ static int
 explain(const struct args *a, const struct compiled *c, const struct sealed_server *s)
 {
 	struct answer x = {.p = &c->p, .s = s};
+	struct target target = {.x.line = NULL};
 	const char *why;
 	struct request q;
 
@@ -310,9 +295,11 @@ explain(const struct args *a, const struct compiled *c, const struct sealed_serv
 	x.q = &q;
 	x.a = request_policy(&c->p, s, &q);
 	answer_line(&x);
-	find_real(&x);
-	if (nears_find(&c->p, s, &q, &x.n) != 0) {
+	follow(&x, &target);
+	/* where another file decides, the lines near this path do not matter */
+	if (verdict_of(&x) == x.a.verdict && nears_find(&c->p, s, &q, &x.n) != 0) {
 		free(x.line);
+		free(target.x.line);
 		return verb_status(-ENOMEM);
 	}
 	if ((a->given & OPT_JSON) != 0)
@@ -320,8 +307,9 @@ explain(const struct args *a, const struct compiled *c, const struct sealed_serv
 	else
 		text(&x);
 	free(x.line);
+	free(target.x.line);
 	nears_free(&x.n);
-	return x.a.verdict == VERDICT_ALLOW && real_allowed(&x) ? EXIT_OK : EXIT_NO;
+	return verdict_of(&x) == VERDICT_ALLOW ? EXIT_OK : EXIT_NO;
 }
 
 int

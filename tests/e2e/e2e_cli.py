@@ -45,6 +45,18 @@ def explain_hidden():
     equal(explain("read", "/here/link", 1)[1]["leads_to"]["verdict"], "deny", "a link to a link")
     equal(explain("read", "/here", 0)[1]["leads_to"]["verdict"], "allow", "the control")
     check("leads_to" not in explain("read", "/new", 0)[1], "the control: no link")
+    absent("to make it deny", text, "the first verdict is not the answer")
+    os.symlink(home, TMP + "/beside")
+    r = run([KENNEL, "policy", "explain", path, "t", "read", TMP + "/beside"])
+    equal((r.returncode, b"a link" in r.stdout), (1, False), "what is not granted is no link in a cell")
+    # the cell has its own /tmp and /proc
+    os.symlink("/etc/hostname", "/tmp/explained-%s-%d" % (AS, os.getpid()))
+    try:
+        for kind, at in (("write", "/tmp/explained-%s-%d" % (AS, os.getpid())), ("read", "/proc/self/status")):
+            r = run([KENNEL, "policy", "explain", path, "t", kind, at])
+            equal((r.returncode, b"a link" in r.stdout), (0, False), r.stdout)
+    finally:
+        os.unlink("/tmp/explained-%s-%d" % (AS, os.getpid()))
 
 
 @test("score: what is not known yet, such as hosts that are to be added, is said and gets no points")
