@@ -42,12 +42,6 @@ loopback_peers_open(struct loopback_peers *p, uint16_t port, unsigned int share)
 		      : socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 }
 
-void
-loopback_peers_close(struct loopback_peers *p)
-{
-	fd_close(&p->diag);
-}
-
 /* Names the socket at the other end: its own address is the peer's, its peer this page. */
 static bool
 name_socket(const struct sockaddr *peer, uint16_t port, struct inet_diag_req_v2 *ret)

@@ -2,8 +2,8 @@
  * Which users are connected to a page of loopback addresses: another user of the machine
  * gets a share of its connections, and cannot keep the person out.
  *
- * The kernel says who owns the other end (sock_diag(7)). Without that, and for one that is
- * closed already, there is no share: the connection counts for no user.
+ * The owner of the other end is queried from the kernel (sock_diag(7)). If that is not
+ * available, or the other end is closed already, the connection counts for no user.
  */
 #ifndef KENNEL_SHIM_HOST_LOOPBACK_PEERS_H
 #define KENNEL_SHIM_HOST_LOOPBACK_PEERS_H
@@ -22,10 +22,9 @@ struct loopback_peers {
 	uint32_t user[LOOPBACK_PEERS_MAX]; /* of each open connection */
 };
 
-/* share: connections of each user but this one. Call it before the process confines itself;
- * call loopback_peers_close at the end. */
+/* share: connections of each user but this one. Drops CAP_NET_ADMIN of this process. Call it
+ * before the process confines itself. */
 void loopback_peers_open(struct loopback_peers *, uint16_t port, unsigned int share);
-void loopback_peers_close(struct loopback_peers *);
 /* May this connection be taken? */
 bool loopback_peers_take(struct loopback_peers *, const struct sockaddr *peer);
 /* It is open: what loopback_peers_ended needs; NULL: nothing. */

@@ -5,9 +5,11 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "policy/manifests/manifests.h"
 #include "policy/manifests/token_format.h"
+#include "shim/base/log.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/approve/approve.h"
@@ -47,13 +49,21 @@ project_at(char **argv, int i)
 	return strcmp(argv[i - 1], option) == 0 ? argv[i] : NULL;
 }
 
+static bool
+is_directory(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 /* The verb has skip words; the path follows them. The manifest of the project names the
  * format. */
 static int
 put_main(int argc, char **argv, int skip)
 {
 	const char *path = NULL, *project = NULL, *shape;
-	char *word[WORDS_MAX + 2];
+	char *word[WORDS_MAX + 2], shown[512];
 	int n = 0, status;
 
 	if (argc > WORDS_MAX) {
@@ -73,6 +83,11 @@ put_main(int argc, char **argv, int skip)
 		if (i >= skip && argv[i][0] != '-' && !value)
 			path = argv[i];
 		word[n++] = argv[i];
+	}
+	if (project != NULL && !is_directory(project)) {
+		fprintf(stderr, "kennel secret: --project: no such directory: %s\n",
+		    log_quote(shown, sizeof(shown), project, strlen(project)));
+		return EXIT_INPUT;
 	}
 	shape = path == NULL ? NULL : secret_shape(path, project);
 	if (shape != NULL) {

@@ -48,9 +48,6 @@ refuse(const struct changing *c, int status, const char *why)
 
 #define EXIT_STALE 1
 
-static const char stale[] = "it was changed after it was shown: look at it again, then "
-			    "enable it";
-
 static int
 change_row(const struct changing *c, struct server_view *view)
 {
@@ -63,15 +60,17 @@ change_row(const struct changing *c, struct server_view *view)
 	}
 	if (c->wrong(row, why) != NULL)
 		return refuse(c, EXIT_USAGE, why);
-	if (c->shown != NULL && *c->shown != row->updated_gen)
-		return refuse(c, EXIT_STALE, stale);
 	status = server_log_begin_row(c->verb, row);
 	if (status != 0)
 		return status;
 	r = c->change(view->registry, row, c->shown);
-	if (r == -ESTALE) { /* since the view was read */
-		log_error("server %s: %s", c->verb, stale);
-		return server_log_end(EXIT_STALE, stale);
+	if (r == -ESTALE) {
+		(void)snprintf(why, sizeof(why),
+		    "`%s` is not of generation %llu: look at it again (`kennel server "
+		    "show %s`)",
+		    c->name, (unsigned long long)*c->shown, c->name);
+		log_error("server %s: %s", c->verb, why);
+		return server_log_end(EXIT_STALE, why);
 	}
 	if (r < 0) {
 		log_error("unable to change the registry: %s", strerror(-r));

@@ -87,7 +87,7 @@ def enables_what_was_shown():
         equal(c.json("POST", "mcp/mine", {"enabled": False, "generation": 0}), (200, {}), "what disables is not refused")
         if command == "/bin/good":
             drawn = server(c, "mine")
-    refused(enable("mine", generation=drawn["updated_gen"]), 409, "changed after it was shown")
+    refused(enable("mine", generation=drawn["updated_gen"]), 409, "is not of generation")
     equal((server(c, "mine")["enabled"], server(c, "mine")["command"]), (False, "/bin/evil"))
     for wrong in ("7", True, -1, 1.5, 10 ** 30, {}):
         refused(enable("mine", generation=wrong), 400)

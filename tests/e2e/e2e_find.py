@@ -168,13 +168,13 @@ def others_may_write():
 @test("a misspelt server: the one that is meant is named, in run and in serve")
 def misspelt():
     p = Place("misspelt", files=server("files"))
-    within("is files meant? `kennel list` shows all", p.refused(78, "filse"))
+    within("did you mean `files`? `kennel list` shows all", p.refused(78, "filse"))
     for words in (["filse"], ["files", "filse"]):
         s = Mcp([KENNEL, "serve"] + words, env=p.env)
-        within("is files meant?", s.request("initialize")["error"]["message"], words)
+        within("did you mean `files`?", s.request("initialize")["error"]["message"], words)
         equal(s.p.wait(20), 78, words)
-        within("is files meant? `kennel list` shows all", s.stderr())
-        within("no server is served until `filse` is corrected or removed", s.stderr())
+        within("did you mean `files`? `kennel list` shows all", s.stderr())
+        within("no server is served: correct or remove the argument `filse`", s.stderr())
     s = Mcp([KENNEL, "serve", "files"], env=p.env)
     s.initialize()
     s.request("tools/list")
@@ -195,7 +195,7 @@ def misspelt_elsewhere():
             (["run", "filse", "--policy", path], 78, "the policy %s defines no server filse: did you mean `files`?" % path),
             (["serve", "filse", "--policy", path], 78, "defines no server filse: did you mean `files`?"),
             (["server", "login", "filse"], 78, "unable to log in to filse: no policy for server filse"),
-            (["learn", "filse"], 78, "is files meant?")):
+            (["learn", "filse"], 78, "did you mean `files`?")):
         within(told, kennel(p, *words, status=status), words)
     said = kennel(p, "policy", "show", path, "zebra", status=69)
     within("`kennel policy show %s` lists its servers" % path, said)

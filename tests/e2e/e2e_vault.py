@@ -775,6 +775,8 @@ def shapes():
     for words_ in (["--project", other], ["--project=" + other]):
         within(b"checksum", secret(env, "set", "team/elsewhere/token", "--stdin", *words_, stdin=wrong, status=65).stderr)
         within(b"checksum", secret(env, "set", *words_, "team/elsewhere/token", "--stdin", stdin=wrong, status=65).stderr)
+    r = secret(env, "set", "team/elsewhere/token", "--stdin", "--project", other + "x", stdin=wrong, status=65)
+    within(b"no such directory", r.stderr)
     secret(env, "set", "team/elsewhere/token", "--stdin", stdin="another value of some length")  # the control
     # a path of which no manifest says anything
     within(b"its checksum is wrong", secret(env, "set", "team/other/token", "--stdin", stdin=wrong).stderr)

@@ -192,10 +192,7 @@ put_files(struct page *p)
 
 #define S_APPROVALS \
 	{ \
-		"Approvals", \
-		    "What people answered. What is reopened was not approved: it may " \
-		    "be " \
-		    "asked about again.", \
+		"Approvals", "Answers of people. A reopening approves nothing.", \
 		    .verb = "who-approved" \
 	}
 #define S_CONSOLE \

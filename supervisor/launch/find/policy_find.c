@@ -316,7 +316,9 @@ none_found(struct search *s, const char *config)
 
 	if (server_name_near(s->name, near, sizeof(near)))
 		return failed(s, EXIT_CONFIG,
-		    "no policy for server %s in %s; is %s meant? `kennel list` shows all",
+		    "no policy for server %s in %s; did you mean `%s`? `kennel list` "
+		    "shows "
+		    "all",
 		    s->name, config, near);
 	return failed(s, EXIT_CONFIG,
 	    "no policy for server %s in %s: `kennel init %s -- COMMAND` drafts one",
@@ -393,9 +395,9 @@ no_such_server(struct search *s, const struct policy *p)
 	failed(s, EXIT_CONFIG,
 	    near != NULL
 		? "the policy %s defines no server %s: did you mean `%s`?"
-		: "the policy %s defines no server %s: `kennel policy show` lists "
+		: "the policy %s defines no server %s: `kennel policy show %s` lists "
 		  "its servers",
-	    s->path, s->name, near);
+	    s->path, s->name, near != NULL ? near : s->path);
 }
 
 static int

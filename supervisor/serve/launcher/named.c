@@ -91,7 +91,8 @@ name_unknown(struct naming *g, const char *name, char *why)
 		status = find_policy(file, name, &found, why, LEASH_TEXT_MAX);
 	if (status == EXIT_CONFIG) {
 		log_error("%s", why);
-		log_error("no server is served until `%s` is corrected or removed", name);
+		log_error(
+		    "no server is served: correct or remove the argument `%s`", name);
 		return status;
 	}
 	if (status == 0)
