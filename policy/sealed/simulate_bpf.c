@@ -27,7 +27,6 @@
 #define WORDS_MAX   12                   /* six arguments, low and high */
 #define WITNESS_MAX 4096                 /* values of one word */
 #define PARTS_MAX   (WORDS_MAX * 12 + 1) /* 12: of WITNESS_MAX */
-#define BITS_MAX    10                   /* bits whose combinations are all tried */
 #define ENOSYS_RET  (SECCOMP_RET_ERRNO | 38) /* ENOSYS, asm-generic/errno.h */
 #define NR_AT       offsetof(struct seccomp_data, nr)
 #define ARCH_AT     offsetof(struct seccomp_data, arch)
@@ -42,7 +41,9 @@
 struct witness {
 	uint32_t value[WITNESS_MAX];
 	uint32_t n;
-	uint32_t bits; /* bits tested one by one or under a mask */
+	uint32_t bits;     /* tested one by one or under a mask */
+	uint32_t compares; /* with a value */
+	bool ordered;      /* one of them is not only for equality */
 };
 
 struct interval {
@@ -152,40 +153,44 @@ witness_add(struct witness *w, uint32_t v)
 		w->value[w->n++] = v;
 }
 
-/* Adds k, the values beside it, and one that only the mask makes equal.  All other values
- * up to the next k are equivalent. */
+/* Adds k and the values beside it. All other values up to the next k are equivalent. */
 static void
-witness_around(struct witness *w, uint32_t mask, uint32_t k)
+witness_compare(struct witness *w, uint32_t k, bool equal)
 {
-	if (mask == 0)
-		return; /* the value makes no difference */
 	witness_add(w, k);
-	witness_add(w, k | ~mask);
 	witness_add(w, k + 1);
 	witness_add(w, k - 1);
+	w->compares++;
+	w->ordered |= !equal;
 }
 
 /*
  * What the accumulator may hold at an instruction: an argument word by its
- * number, or one of these.
+ * number, the same under a mask, or one of these.
  */
-#define HOLDS_NR   0x1000u
-#define HOLDS_ARCH 0x2000u
+#define HOLDS_MASKED 16 /* and its number */
+#define HOLDS_WORDS  0x0fffu
+#define HOLDS_NR     0x1000u
+#define HOLDS_ARCH   0x2000u
+#define HOLDS_OTHER  0x4000u
 
-/* Adds the values for which the instruction at `at` behaves differently. */
+/* Adds the values for which the instruction at `at` behaves differently. Under a mask, only
+ * the bits make a difference. */
 static void
 witness_insn(struct replay *r, uint32_t at)
 {
 	const struct sealed_insn *i = &r->insn[at];
-	uint32_t mask = IS_AND(i - 1) ? i[-1].k : UINT32_MAX, w; /* guard before */
+	uint32_t w;
 
 	for (w = 0; w < WORDS_MAX && !IS_LD(i) && !IS_JA(i); w++) {
-		if ((r->holds[at] & 1u << w) == 0)
+		bool whole = (r->holds[at] & 1u << w) != 0;
+
+		if (!whole && (r->holds[at] & 1u << (w + HOLDS_MASKED)) == 0)
 			continue;
 		if (IS_AND(i) || BPF_OP(i->code) == BPF_JSET)
 			r->word[w].bits |= i->k;
-		else
-			witness_around(&r->word[w], mask, i->k);
+		else if (whole)
+			witness_compare(&r->word[w], i->k, BPF_OP(i->code) == BPF_JEQ);
 	}
 }
 
@@ -198,8 +203,10 @@ witness_program(struct replay *r, uint32_t pc, uint32_t nr)
 	bool one; /* only one of the two branches can be taken */
 
 	memset(r->holds, 0, sizeof(r->holds));
-	for (at = 0; at < WORDS_MAX; at++) /* counts only: values are 8 KiB each */
-		r->word[at].n = r->word[at].bits = 0;
+	for (at = 0; at < WORDS_MAX; at++) { /* without the values, 16 KiB each */
+		r->word[at].n = r->word[at].bits = r->word[at].compares = 0;
+		r->word[at].ordered = false;
+	}
 	r->holds[pc] = HOLDS_NR;
 	for (at = pc; at < r->f->insns.n; at++) {
 		i = &r->insn[at];
@@ -212,7 +219,11 @@ witness_program(struct replay *r, uint32_t pc, uint32_t nr)
 			v = i->k >= ARGS_AT   ? 1u << (i->k - (uint32_t)ARGS_AT) / 4
 			    : i->k == NR_AT   ? HOLDS_NR
 			    : i->k == ARCH_AT ? HOLDS_ARCH
-					      : 0;
+					      : HOLDS_OTHER;
+		else if (IS_AND(i))
+			v = (v & HOLDS_WORDS) << HOLDS_MASKED |
+			    (v & ~(HOLDS_WORDS | HOLDS_NR | HOLDS_ARCH)) |
+			    ((v & (HOLDS_NR | HOLDS_ARCH)) != 0 ? HOLDS_OTHER : 0);
 		else if (IS_JA(i))
 			yes = no = at + 1 + i->k;
 		else if (BPF_CLASS(i->code) == BPF_JMP) {
@@ -227,13 +238,12 @@ witness_program(struct replay *r, uint32_t pc, uint32_t nr)
 }
 
 static void
-witness_compare(struct witness *w, uint32_t mask, uint32_t k)
+witness_row(struct witness *w, uint32_t mask, uint32_t value, uint32_t op)
 {
 	if (mask != UINT32_MAX)
 		w->bits |= mask;
-	/* What the row masks out makes no difference to it; if it does to the program,
-	 * witness_program adds it. */
-	witness_around(w, mask, k);
+	else
+		witness_compare(w, value, op != COMPARE_GT);
 }
 
 static void
@@ -249,43 +259,36 @@ witness_rows(struct replay *r, uint32_t nr)
 		for (k = 0; k < s->compares.n; k++) {
 			c = &r->l->p.compare[s->compares.first + k];
 			w = &r->word[(size_t)2 * c->arg];
-			witness_compare(w, (uint32_t)c->mask, (uint32_t)c->value);
-			witness_compare(
-			    w + 1, (uint32_t)(c->mask >> 32), (uint32_t)(c->value >> 32));
+			witness_row(w, (uint32_t)c->mask, (uint32_t)c->value, c->op);
+			witness_row(w + 1, (uint32_t)(c->mask >> 32),
+			    (uint32_t)(c->value >> 32), c->op);
 		}
 	}
 }
 
-static void
-witness_push(struct witness *w, uint32_t v)
-{
-	if (w->n < WITNESS_MAX)
-		w->value[w->n++] = v;
-}
-
 /*
- * Adds 0, and every combination of few bits, with no and with all other bits.  Of many
- * bits, each alone, and each in which a value may differ from the named ones: the only
- * case in which a value may be missing.
+ * Adds every combination of the tested bits, each with more values of the other bits than
+ * there are compares: one of them is equal to no compared value. False: that is not all that
+ * makes a difference, or too much.
  */
-static void
+static bool
 witness_rest(struct witness *w)
 {
-	uint32_t v = 0, n, i;
+	uint32_t v = 0, other, i;
 
 	witness_add(w, 0); /* also for a word that nothing tests */
-	if (__builtin_popcount(w->bits) <= BITS_MAX) {
-		do {
-			witness_push(w, v); /* twice does no harm */
-			witness_push(w, v | ~w->bits);
-			v = (v - w->bits) & w->bits; /* the next subset */
-		} while (v != 0);
-		return;
-	}
-	n = w->n;
-	for (v = 1; v != 0; v <<= 1)
-		for (i = 0; (w->bits & v) != 0 && i < n; i++)
-			witness_push(w, w->value[i] ^ v);
+	if (w->bits == 0)
+		return w->n < WITNESS_MAX;
+	if (w->ordered)
+		return false;
+	do {
+		for (i = other = 0; i <= w->compares && w->n < WITNESS_MAX; i++) {
+			w->value[w->n++] = v | other; /* twice does no harm */
+			other = (other - ~w->bits) & ~w->bits;
+		}
+		v = (v - w->bits) & w->bits; /* the next subset */
+	} while (v != 0 && w->n < WITNESS_MAX);
+	return w->n < WITNESS_MAX;
 }
 
 /* ---- program and rows side by side ----------------------------------------------- */
@@ -418,7 +421,7 @@ agree(struct replay *r, struct point p)
 	uint32_t action, mid, n = 0;
 	bool yes;
 
-	while (r->steps <= STEPS_MAX && n < PARTS_MAX) {
+	while (r->steps++ <= STEPS_MAX && n < PARTS_MAX) {
 		if (!p.ended && !program_test(r, &p, &t))
 			continue; /* with the rows */
 		if (p.ended && !rows_test(r, &p, &t, &action)) {
@@ -455,10 +458,9 @@ arguments_check(struct replay *r, uint32_t pc, uint32_t nr)
 	witness_program(r, pc, nr);
 	witness_rows(r, nr);
 	for (w = 0; w < WORDS_MAX; w++) {
-		witness_rest(&r->word[w]);
-		p.to[w] = r->word[w].n;
-		if (p.to[w] == WITNESS_MAX) /* some may be missing */
+		if (!witness_rest(&r->word[w]))
 			return load_refuse(r->l, "filter %08x: too complex", r->f->arch);
+		p.to[w] = r->word[w].n;
 	}
 	return agree(r, p);
 }

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -304,8 +305,7 @@ change_compare(struct change *c, struct sealed_compare *t, uint32_t nr)
 	}
 }
 
-/* The bug that this showed: programs with another comparison of prlimit64's process were
- * accepted, because no process but 0 was tried. */
+/* For example, with another comparison of prlimit64's process: 0 alone would not show it. */
 static void
 changed_filters_are_refused(void **state)
 {
@@ -334,12 +334,110 @@ changed_filters_are_refused(void **state)
 	sealer_free(s);
 }
 
+/* ---- filters by hand ------------------------------------------------------------------ */
+
+#define LOAD(at) \
+	{ \
+		.code = BPF_LD | BPF_W | BPF_ABS, .k = (at) \
+	}
+#define AND(mask) \
+	{ \
+		.code = BPF_ALU | BPF_AND | BPF_K, .k = (mask) \
+	}
+#define TEST(op, value, yes, no) \
+	{ \
+		.code = BPF_JMP | (op) | BPF_K, .k = (value), .jt = (yes), .jf = (no) \
+	}
+#define RETURN(action) \
+	{ \
+		.code = BPF_RET | BPF_K, .k = (action) \
+	}
+#define ARG0    offsetof(struct seccomp_data, args)
+#define NR      100 /* its only row says REFUSE */
+#define REFUSE  (SECCOMP_RET_ERRNO | 1)
+#define ENOSYS_ (SECCOMP_RET_ERRNO | 38)
+
+/* What each filter does first; what it does with call NR follows. */
+static const struct sealed_insn head[] = {
+    LOAD(offsetof(struct seccomp_data, arch)),
+    TEST(BPF_JEQ, AUDIT_ARCH_X86_64, 0, 7), /* other: kill */
+    LOAD(offsetof(struct seccomp_data, nr)),
+    TEST(BPF_JGE, 0x40000000u, 6, 0), /* x32 */
+    TEST(BPF_JEQ, 59, 3, 0),
+    TEST(BPF_JEQ, 322, 2, 0),
+    TEST(BPF_JEQ, NR, 6, 0),
+    RETURN(ENOSYS_),
+    RETURN(SECCOMP_RET_USER_NOTIF),
+    RETURN(SECCOMP_RET_KILL_PROCESS),
+    TEST(BPF_JEQ, UINT32_MAX, 0, 1),
+    RETURN(ENOSYS_),
+    RETURN(SECCOMP_RET_KILL_PROCESS),
+};
+
+/* Each lets one argument through that the row refuses, or is the control, which has none. */
+static const struct {
+	const char *what;
+	uint32_t passes; /* 0: none */
+	struct sealed_insn insn[10];
+} by_hand[] = {
+    {"the control", 0, {LOAD(ARG0), TEST(BPF_JEQ, 7, 0, 0), RETURN(REFUSE)}},
+    {"equal", 7,
+	{LOAD(ARG0), TEST(BPF_JEQ, 7, 0, 1), RETURN(SECCOMP_RET_ALLOW), RETURN(REFUSE)}},
+    {"two bits in an interval", 0x102,
+	{LOAD(ARG0), TEST(BPF_JGT, 0x100, 0, 3), TEST(BPF_JGT, 0x200, 2, 0), AND(3),
+	    TEST(BPF_JEQ, 2, 1, 0), RETURN(REFUSE), RETURN(SECCOMP_RET_ALLOW)}},
+    {"bits of a value that is not named", 0x102,
+	{LOAD(ARG0), TEST(BPF_JEQ, 2, 5, 0), TEST(BPF_JEQ, 0xfffffffe, 4, 0),
+	    TEST(BPF_JEQ, 1, 3, 0), AND(3), TEST(BPF_JEQ, 2, 0, 1),
+	    RETURN(SECCOMP_RET_ALLOW), RETURN(REFUSE)}},
+    {"bits of two masks", 0x1234,
+	{LOAD(ARG0), AND(0xff00), TEST(BPF_JEQ, 0x1200, 0, 3), LOAD(ARG0), AND(0xff),
+	    TEST(BPF_JEQ, 0x34, 1, 0), RETURN(REFUSE), RETURN(SECCOMP_RET_ALLOW)}},
+    {"a compare after a mask that was jumped over", 0x102,
+	{LOAD(ARG0), TEST(BPF_JEQ, 0x102, 1, 0), AND(3), TEST(BPF_JEQ, 0x102, 1, 0),
+	    RETURN(REFUSE), RETURN(SECCOMP_RET_ALLOW)}},
+};
+
+static void
+wrong_filters_are_refused(void **state)
+{
+	struct sealed_syscall row[] = {{.nr = 59, .action = SECCOMP_RET_USER_NOTIF},
+	    {.nr = NR, .action = REFUSE}, {.nr = 322, .action = SECCOMP_RET_USER_NOTIF}};
+
+	for (size_t i = 0; i < ARRAY_LEN(by_hand); i++) {
+		struct sealed_insn insn[ARRAY_LEN(head) + ARRAY_LEN(by_hand[i].insn)];
+		struct seccomp_data data = {.nr = NR, .arch = AUDIT_ARCH_X86_64};
+		char why[200] = "";
+		struct load l = {.why = why, .why_cap = sizeof(why)};
+		struct sealed_filter f = {
+		    .arch = AUDIT_ARCH_X86_64, .syscalls.n = ARRAY_LEN(row)};
+		size_t n = 0;
+
+		while (n < ARRAY_LEN(by_hand[i].insn) && by_hand[i].insn[n].code != 0)
+			n++;
+		memcpy(insn, head, sizeof(head));
+		memcpy(insn + ARRAY_LEN(head), by_hand[i].insn, sizeof(by_hand[i].insn));
+		f.insns.n = (uint32_t)(ARRAY_LEN(head) + n);
+		l.p.insn = insn;
+		l.p.filter = &f;
+		l.p.syscall = row;
+		l.p.row_n[SEALED_FILTERS] = 1;
+		data.args[0] = by_hand[i].passes;
+		assert_int_equal(bpf_run(insn, &data),
+		    by_hand[i].passes != 0 ? SECCOMP_RET_ALLOW : REFUSE);
+		assert_int_equal(load_bpf(&l, &f), 0);
+		if ((load_replay(&l, &f) == 0) != (by_hand[i].passes == 0))
+			fail_msg("%s: %s", by_hand[i].what, why);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(rows_interpreter_and_kernel_agree),
 	    cmocka_unit_test(changed_filters_are_refused),
+	    cmocka_unit_test(wrong_filters_are_refused),
 	};
 
 #ifndef __x86_64__
