@@ -36,7 +36,7 @@
 #define FORM_S          300
 #define LAST_S          5 /* for the reply to the last request */
 #define CONNECTIONS_MAX 32
-#define STRANGERS_MAX   8 /* of them, for each other user: what a browser opens, and more */
+#define STRANGERS_MAX   8 /* of them, for all other users: what a browser opens, and more */
 #define CONNECTION_S    30          /* without a byte */
 #define STRANGER_S      5           /* the same, until the address was named */
 #define CONNECTION_POOL (32u << 10) /* headers of a request, and parts of its body */

@@ -9,7 +9,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "shim/base/array.h"
 #include "shim/base/fd.h"
 
 #define UNKNOWN UINT32_MAX /* (uid_t)-1 is no user */
@@ -34,8 +33,7 @@ drop_net_admin(void)
 void
 loopback_peers_open(struct loopback_peers *p, uint16_t port, unsigned int share)
 {
-	*p = (struct loopback_peers){.port = port, .share = share, .next = UNKNOWN};
-	memset(p->user, 0xff, sizeof(p->user)); /* UNKNOWN */
+	*p = (struct loopback_peers){.port = port, .share = share};
 	/* early: socket */
 	p->diag = !drop_net_admin()
 		      ? -1
@@ -104,33 +102,24 @@ user_of(const struct loopback_peers *p, const struct sockaddr *peer)
 bool
 loopback_peers_take(struct loopback_peers *p, const struct sockaddr *peer)
 {
-	unsigned int n = 0;
+	uint32_t user = user_of(p, peer);
 
-	p->next = user_of(p, peer);
-	if (p->next == UNKNOWN || p->next == getuid())
-		return true;
-	for (size_t i = 0; i < ARRAY_LEN(p->user); i++)
-		n += p->user[i] == p->next;
-	return n < p->share;
+	p->is_other = user != UNKNOWN && user != getuid();
+	return !p->is_other || p->other_n < p->share;
 }
 
-uint32_t *
+unsigned int *
 loopback_peers_began(struct loopback_peers *p)
 {
-	uint32_t user = p->next;
-
-	p->next = UNKNOWN;
-	for (size_t i = 0; user != UNKNOWN && i < ARRAY_LEN(p->user); i++)
-		if (p->user[i] == UNKNOWN) {
-			p->user[i] = user;
-			return &p->user[i];
-		}
-	return NULL;
+	if (!p->is_other)
+		return NULL;
+	p->other_n++;
+	return &p->other_n;
 }
 
 void
-loopback_peers_ended(uint32_t *user)
+loopback_peers_ended(unsigned int *other_n)
 {
-	if (user != NULL)
-		*user = UNKNOWN;
+	if (other_n != NULL)
+		(*other_n)--;
 }

@@ -17,7 +17,7 @@
 #include "shim/host/loopback_peers.h"
 
 #define CONNECTIONS_MAX 64
-#define STRANGERS_MAX   16          /* of them, for each other user */
+#define STRANGERS_MAX   16          /* of them, for all other users */
 #define CONNECTION_S    30          /* without a byte */
 #define CONNECTION_POOL (32u << 10) /* headers of a request and of its reply */
 #define TOKEN \
