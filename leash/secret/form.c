@@ -405,7 +405,7 @@ on_signal(int number)
 static void
 hold_signals(void)
 {
-	static const int end[] = {SIGTERM, SIGINT, SIGHUP};
+	static const int end[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP};
 	const struct sigaction act = {.sa_handler = on_signal};
 	sigset_t set;
 

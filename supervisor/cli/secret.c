@@ -29,7 +29,7 @@
 
 /* Signals that end a verb. kennel passes them on and ends after the program that it started,
  * so that the audit log has the end of what it says was asked. */
-static const int ends[] = {SIGTERM, SIGINT, SIGHUP, SIGALRM};
+static const int ends[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGALRM};
 static struct {
 	volatile pid_t child; /* 0: none */
 	struct sigaction before[ARRAY_LEN(ends)];

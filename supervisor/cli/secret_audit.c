@@ -25,7 +25,8 @@
 
 #define NOT_YET         (-1)
 #define EXIT_LOCKED     126 /* of kennel-secret */
-#define EXIT_SIGNAL_MAX 192 /* above 128 and below: of a shell, a signal */
+#define EXIT_SIGNAL     128 /* and the number of the signal that ended it */
+#define EXIT_SIGNAL_MAX 192
 #define NAME_CHARS      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
 /* gives: the verb grants access, and is recorded on disk before it does; a verb that
@@ -110,6 +111,12 @@ action_of(int argc, char **argv)
 					     : "set";
 }
 
+static bool
+by_signal(int status)
+{
+	return status > EXIT_SIGNAL && status < EXIT_SIGNAL_MAX;
+}
+
 /* The reason of an exit status of kennel-secret (kennel-secret(1)). Its messages are not
  * recorded: they can contain an argument, and so a misplaced value. */
 static const char *
@@ -129,9 +136,8 @@ reason_of(int status)
 
 	if (change.is_form && status == EXIT_INPUT)
 		return "nothing was saved: the page was closed, cancelled or too old";
-	if (status > 128 && status < EXIT_SIGNAL_MAX)
-		return "a signal ended it";
-
+	if (by_signal(status))
+		return "a signal ended it; the vault shows whether it was done";
 	for (size_t i = 0; i < ARRAY_LEN(reasons); i++)
 		if (reasons[i].status == status && !of_sources)
 			return reasons[i].reason;
@@ -230,7 +236,10 @@ vault_log_end(int status)
 
 	if (change.report == NULL)
 		return;
-	if (record(status == 0 ? "done" : "failed", status, &number) < 0 ||
+	if (record(status == 0         ? "done"
+		   : by_signal(status) ? "unknown"
+				       : "failed",
+		status, &number) < 0 ||
 	    report_wait(change.report, number, USER_REPORT_WAIT_MS) < 0)
 		log_warn("secret %s: unable to record the result", change.verb);
 	report_free(change.report);
