@@ -757,6 +757,8 @@ test_session_ends(void **state)
 	assert_int_equal(rows_with("sessions --json --no-header", "still running"), 3);
 	assert_int_equal(rows_with("gaps --json --no-header", "\n"), 3);
 	assert_int_equal(rows_with("gaps --json --no-header", "s-a"), 0);
+	assert_int_equal(
+	    rows_with("gaps --json --no-header", "(at most 4096) may be missing"), 3);
 	assert_int_equal(rows_with("policy-at 2099-01-01 --json --no-header", "\n"), 2);
 	assert_int_equal(rows_with("policy-at 2099-01-01 --json", "in force"), 2);
 	assert_int_equal(rows_with("policy-at 2099-01-01 --json", "s-c"), 1);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "leash/audit/writer.h"
 #include "shim/base/array.h"
 #include "shim/base/loop.h"
 #include "supervisor/audit/query/describe.h"
@@ -154,12 +155,30 @@ see_beats(struct ask *ask)
 	return log_scan_each(ask->view, &q, see_beat, &b);
 }
 
+/*
+ * A writer's records that were not on disk yet are lost with it. Its calls go on for
+ * REPORT_LATE_MS without an acknowledgement of the recorder, and it keeps
+ * REPORT_QUEUE_MAX records at most.
+ */
+static void
+put_lost_session(
+    struct ask *ask, const struct group_row *row, enum session_end end, const char *gap)
+{
+	char detail[256];
+
+	(void)snprintf(detail, sizeof(detail),
+	    "session %.64s of %.64s: %s; records of its last %u ms (at most %u) may be "
+	    "missing",
+	    row->part[0], session_server(row), gap, REPORT_LATE_MS, REPORT_QUEUE_MAX);
+	put_gap(ask, row->first_idx, row->first_ts,
+	    end == SESSION_OPEN || end == SESSION_LOST ? "no end" : "killed", 0, detail);
+}
+
 static int
 end_gaps(struct ask *ask)
 {
 	struct group_row *const *row = group_sorted(ask->groups, group_by_first);
 	uint64_t over = 0;
-	char detail[256];
 	int r = row != NULL ? session_over(ask, &over) : -ENOMEM;
 
 	for (size_t i = 0; r == 0 && i < group_rows(ask->groups); i++) {
@@ -168,11 +187,7 @@ end_gaps(struct ask *ask)
 
 		if (!session_is_row(row[i]) || gap == NULL)
 			continue;
-		(void)snprintf(detail, sizeof(detail), "session %.64s of %.64s: %s",
-		    row[i]->part[0], session_server(row[i]), gap);
-		put_gap(ask, row[i]->first_idx, row[i]->first_ts,
-		    end == SESSION_OPEN || end == SESSION_LOST ? "no end" : "killed", 0,
-		    detail);
+		put_lost_session(ask, row[i], end, gap);
 	}
 	if (r < 0)
 		return r;
