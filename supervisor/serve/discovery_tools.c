@@ -202,22 +202,40 @@ put_hit(void *arg, uint32_t id)
 	return 0;
 }
 
-static void
-put_starting(struct hub *h, struct buf *out)
+/* A search starts it, so its tools will be known. */
+static bool
+is_starting(const struct server *s)
 {
-	const char *comma = "";
+	return server_may_list(s) && (!s->per_call || s->down != NULL);
+}
 
-	(void)buf_puts(out, ",\"starting\":["); /* errors surface at the end */
+/* A search does not start it, because a person would be asked for its secret. */
+static bool
+needs_approval(const struct server *s)
+{
+	return server_may_list(s) && !is_starting(s);
+}
+
+/* The names of these servers. any: also if there is none. */
+static void
+put_names(struct hub *h, struct buf *out, const char *key,
+    bool (*is)(const struct server *), bool any)
+{
+	size_t n = 0;
+
 	for (size_t i = 0; i < h->server_n; i++) {
-		const struct server *s = h->server[i];
-
-		if (!server_may_list(s))
+		if (!is(h->server[i]))
 			continue;
-		(void)buf_puts(out, comma); /* likewise */
-		quote_text(out, s->name);
-		comma = ",";
+		if (n++ == 0)
+			(void)buf_printf(out, ",\"%s\":[", key); /* surfaces at the end */
+		else
+			(void)buf_putc(out, ','); /* likewise */
+		quote_text(out, h->server[i]->name);
 	}
-	(void)buf_putc(out, ']'); /* likewise */
+	if (n > 0)
+		(void)buf_putc(out, ']'); /* likewise */
+	else if (any)
+		(void)buf_printf(out, ",\"%s\":[]", key); /* likewise */
 }
 
 /* Reads the numbers of a search: NULL, or what is wrong. */
@@ -285,7 +303,8 @@ tool_search(struct hub *h, struct incoming *in, struct json arguments)
 		return;
 	}
 	(void)buf_putc(out, ']'); /* likewise */
-	put_starting(h, out);
+	put_names(h, out, "starting", is_starting, true);
+	put_names(h, out, "needs_approval", needs_approval, false);
 	if (more)
 		(void)buf_printf(out, ",\"nextCursor\":\"%s%u\"", h->cursor_tag,
 		    q.offset + q.limit); /* likewise */

@@ -565,7 +565,9 @@ servers_listed(struct hub *h)
 	for (size_t i = 0; i < h->server_n && under_way < STARTS_AT_ONCE; i++) {
 		struct server *s = h->server[i];
 
-		if (server_may_list(s) && s->down == NULL && server_need(s, why) != NULL)
+		/* a search asks no person for a secret: tool_describe or a call does */
+		if (!s->per_call && server_may_list(s) && s->down == NULL &&
+		    server_need(s, why) != NULL)
 			under_way++;
 	}
 	return under_way == 0;

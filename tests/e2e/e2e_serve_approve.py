@@ -93,6 +93,20 @@ def per_call():
     equal(len({e["session"] for e in audit() if e["kind"] == "approve" and e["fields"].get("method") == "secret"}), 5)
 
 
+@test("a search without pins asks no person for a secret that is approved per call: it names the server, and tool_describe asks", 240)
+def search_asks_nobody():
+    h = Hub(server("one", ALL, secret()), server("two"))
+    r = h.structured("tool_search", query="getenv")
+    equal((r["needs_approval"], r["starting"], [t["facet"] for t in r["tools"]]), (["one"], [], ["two"]), "two is the control")
+    h.ask("resources/list")
+    equal((asked(), servers().__len__()), ([], 1))
+    rid = h.post("tools/call", {"name": "tool_describe", "arguments": {"name": "one"}})
+    answer("allow")
+    answered(h, rid)
+    check(wait_for(lambda: len(h.structured("tool_search", query="getenv")["tools"]) == 2, LONG) is not None, "not listed")
+    check("needs_approval" not in h.structured("tool_search", query="getenv"))
+
+
 @test("C32 with pins there is one question for each call, none for a list, and a prompt or a resource asks too", 240)
 def pinned():
     first = policies(server("one", ALL, secret(), resources=[{"uri": "r://1", "name": "r"}]))

@@ -29,7 +29,9 @@ JSON("openWorldHint":false,"readOnlyHint":true},)
 "of them are returned. The best match is first; an empty query lists every tool. "
 "Pass a result's `name` to tool_describe for its parameters, then to tool_invoke. "
 "`starting` names servers whose tools are not known yet: search again in a few "
-"seconds. Tools that the policy denies are never found.\","
+"seconds. `needs_approval` names servers whose tools are listed only after a person "
+"has approved a secret: tool_describe with the server's name asks for it. Tools that "
+"the policy denies are never found.\","
 JSON("inputSchema":{"additionalProperties":false,"properties":{"cursor":{)
 JSON("description":"`nextCursor` of the previous result","type":"string"},"limit":{)
 JSON("default":20,"description":"most tools to return","maximum":100,"minimum":1,)
@@ -40,6 +42,9 @@ JSON("query"],"type":"object"},)
 JSON("name":"tool_search",)
 JSON("outputSchema":{"properties":{"nextCursor":{)
 JSON("description":"more tools match: pass it as `cursor`","type":"string"},)
+JSON("needs_approval":{)
+JSON("description":"servers whose secret a person must approve before they list tools",)
+JSON("items":{"type":"string"},"type":"array"},)
 JSON("starting":{"description":"servers whose tools are not known yet","items":{)
 JSON("type":"string"},"type":"array"},"tools":{"items":{"properties":{"approval":{)
 JSON("description":"auto: runs at once; confirm: a person is asked first","enum":[)
