@@ -216,7 +216,7 @@ needs_approval(const struct server *s)
 	return server_may_list(s) && !is_starting(s);
 }
 
-/* The names of these servers. any: also if there is none. */
+/* The names of these servers. any: also an empty list. */
 static void
 put_names(struct hub *h, struct buf *out, const char *key,
     bool (*is)(const struct server *), bool any)
