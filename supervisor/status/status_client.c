@@ -169,6 +169,23 @@ is_gone(long pid)
 	return false;
 }
 
+/* A process listens soon after it has made its socket, so after the pause of is_gone the
+ * pid is that of another process, or of one that its parent has not reaped. */
+static bool
+has_listener(long pid)
+{
+	static const char *const prefix[] = {STATUS_SOCKET, HUB_SOCKET};
+	bool is = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(prefix); i++) {
+		int fd = person_connect(prefix[i], pid);
+
+		is |= fd >= 0 || (fd != -ECONNREFUSED && fd != -ENOENT);
+		fd_close(&fd);
+	}
+	return is;
+}
+
 bool
 status_ended(long pid, int error)
 {
@@ -177,7 +194,7 @@ status_ended(long pid, int error)
 	if (error == -ENOENT)
 		return true;
 	if ((error != -ECONNREFUSED && error != -EPIPE && error != -ECONNRESET) ||
-	    !is_gone(pid))
+	    (!is_gone(pid) && has_listener(pid)))
 		return false;
 	for (size_t i = 0; i < ARRAY_LEN(prefix); i++)
 		person_socket_remove(prefix[i], pid);

@@ -116,6 +116,24 @@ def left():
     alive.close()
 
 
+@test("the socket of a killed session is removed while its parent has not reaped it", 300)
+def unreaped():
+    dead, stopped = session(), session()
+    at = socket_of(dead.p.pid)
+    os.kill(dead.p.pid, signal.SIGKILL)
+    with open("/proc/%d/stat" % dead.p.pid) as f:
+        check(wait_for(lambda: f.seek(0) == 0 and ") Z " in f.read(), LONG) is not None, "the control: a zombie")
+    os.kill(stopped.p.pid, signal.SIGSTOP)
+    try:
+        equal(sorted(ps(125)), [])
+    finally:
+        os.kill(stopped.p.pid, signal.SIGCONT)
+    check(not os.path.exists(at) and os.path.exists(socket_of(stopped.p.pid)), "one that is stopped keeps its socket")
+    equal(sorted(ps()), [stopped.p.pid])
+    stopped.close()
+    dead.p.wait()
+
+
 @test("rubbish, silent clients and a stopped session end nothing but their own connection", 300)
 def hostile():
     s = session()
