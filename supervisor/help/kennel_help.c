@@ -331,10 +331,10 @@ static const struct help_verb server_verbs[] = {
 	    "is\n"
 	    "granted to this server under this policy.  No agent sees the URL."},
     {"pin", "Servers",
-	"NAME [--policy FILE] [-o OUT] [--add-line] [--strict] [--json]\n"
+	"NAME [--policy FILE] [-o OUT] [--add-line] [--yes] [--strict] [--json]\n"
 	"NAME [--policy FILE] --diff | --show",
 	"print the definitions of a server's tools, for review",
-	"--policy -o --add-line --strict --json --diff --show",
+	"--policy -o --add-line --yes --strict --json --diff --show",
 	"kennel server pin files --add-line", "server",
 	.more = "Review the definitions.  When the policy names the file with `pins`, a "
 		"tool\n"
@@ -343,7 +343,10 @@ static const struct help_verb server_verbs[] = {
 		"Warnings name texts that may be poisoned: that instruct a model instead "
 		"of\n"
 		"describing a tool.  With --strict, they are errors (exit status 65).\n"
-		"With --diff, the exit status is 1 if there are differences."},
+		"With --diff, the exit status is 1 if there are differences.\n"
+		"Definitions that differ from the reviewed ones are shown, and written "
+		"after a\n"
+		"yes on the terminal or with --yes."},
     {"restart", "Servers", "NAME", "stop a server of kennel serve, to start it again", "",
 	"kennel server restart files", "server",
 	.more = "Every `kennel serve` of the calling user that has the server ends its "

@@ -66,16 +66,22 @@ write_file(const char *path, const char *server, const struct row *row, size_t n
 	return r;
 }
 
-/* False: the user wants to keep what was reviewed. */
+/* Shows how the rows differ from what was reviewed. False: the user does not accept it. */
 static bool
-is_wanted(
-    const struct policy_found *before, const char *path, const struct row *row, size_t n)
+is_accepted(const struct policy_found *before, const char *path, const struct row *row,
+    size_t n, bool yes)
 {
 	char question[PATH_MAX + 64];
 
 	if (before->server == NULL || before->server->pins.n == 0 ||
-	    pin_diff(before, row, n, false) == 0 || !ask_possible())
+	    pin_diff(before, row, n, false) == 0 || yes)
 		return true;
+	if (!ask_possible()) {
+		(void)fflush(stdout); /* the differences first */
+		log_error("the definitions of the server differ from the reviewed ones: "
+			  "to accept them, run this again with --yes, or on a terminal");
+		return false;
+	}
 	(void)snprintf(question, sizeof(question),
 	    "Replace the reviewed definitions by these in %.4000s?", path); /* fits */
 	return ask_yes(question);
@@ -83,11 +89,11 @@ is_wanted(
 
 int
 pins_file_replace(const struct policy_found *before, const char *path, const char *server,
-    const struct row *row, size_t n)
+    const struct row *row, size_t n, bool yes)
 {
 	int r;
 
-	if (!is_wanted(before, path, row, n)) {
+	if (!is_accepted(before, path, row, n, yes)) {
 		log_info("nothing is written: %s keeps the definitions that were "
 			 "reviewed",
 		    path);

@@ -29,11 +29,11 @@ struct json pin_value(const void *, size_t len);
 int pins_file_print(FILE *, const char *server, const struct row *, size_t n);
 /*
  * The same into a file, which is replaced as a whole. First prints how the rows differ from
- * the pins of this policy (server NULL: no policy), and asks on a terminal if they do:
- * 0; 1: the user does not want it; an exit status. Reports each.
+ * the pins of this policy (server NULL: no policy). If they do, they need a yes: given
+ * here, or by a person on the terminal. 0; 1: there was none; an exit status. Reports each.
  */
 int pins_file_replace(const struct policy_found *before, const char *path,
-    const char *server, const struct row *, size_t n);
+    const char *server, const struct row *, size_t n, bool yes);
 
 /* ---- pin_lint.c, pin_diff.c, pin_show.c -------------------------------------------- */
 

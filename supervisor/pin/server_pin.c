@@ -37,7 +37,7 @@
 
 struct pinning {
 	const char *file, *server, *out;
-	bool diff, show, strict, add_line, json;
+	bool diff, show, strict, add_line, yes, json;
 	const char *compiled; /* a file of this process; NULL: none */
 	struct policy_found found;
 	struct policy_found
@@ -476,7 +476,8 @@ pin(struct pinning *p)
 		return pins_file_print(stdout, p->server, p->row, p->row_n) < 0
 			   ? EXIT_FAILED
 			   : 0;
-	status = pins_file_replace(&p->before, p->out, p->server, p->row, p->row_n);
+	status =
+	    pins_file_replace(&p->before, p->out, p->server, p->row, p->row_n, p->yes);
 	return status != 0 ? status : pins_line_offer(&p->found, p->out, p->add_line);
 }
 
@@ -515,6 +516,7 @@ parse(struct pinning *p, int argc, char **argv)
 	    {"--show", &p->show, NULL},
 	    {"--strict", &p->strict, NULL},
 	    {"--add-line", &p->add_line, NULL},
+	    {"--yes", &p->yes, NULL},
 	    {"--json", &p->json, NULL},
 	};
 	size_t k;
@@ -534,6 +536,9 @@ parse(struct pinning *p, int argc, char **argv)
 	}
 	if (p->server == NULL)
 		return help_usage(&server_help, argv[0], "expected the name of a server");
+	if (p->yes && p->out == NULL && !p->add_line)
+		return help_usage(
+		    &server_help, argv[0], "--yes is only used with -o and --add-line");
 	if (p->json && (p->out != NULL || p->add_line))
 		return help_usage(
 		    &server_help, argv[0], "--json excludes -o and --add-line");

@@ -131,9 +131,18 @@ def replaced():
     within("three numbers", reads(out).decode())
     p.pin("--diff")
     p.write(reads(p.path).decode().replace("three numbers", "two numbers"))
-    p.pin("--add-line")
-    within("+ Adds {+two+} numbers.\n", p.out, "without a terminal it is printed, too")
+    # without a terminal, nothing is accepted that differs
+    three = reads(out)
+    for words in (("--add-line",), ("-o", out)):
+        said = p.pin(*words, status=1)
+        within("+ Adds {+two+} numbers.\n", p.out)
+        within("to accept them, run this again with --yes, or on a terminal", said)
+        within("nothing is written", said)
+        equal(reads(out), three)
+    p.pin("--add-line", "--yes")
+    within("+ Adds {+two+} numbers.\n", p.out, "it is printed, too")
     equal(reads(out), before)
+    within("--yes is only used with -o and --add-line", p.pin("--yes", status=64))
     # pins that cannot be read are replaced without a comparison
     with open(out, "w") as f:
         f.write("x")
