@@ -35,6 +35,7 @@ static const char *const kind_name[EVENT_KIND_END] = {
     [EVENT_REGISTRY] = "registry",
     [EVENT_CATALOG] = "catalog",
     [EVENT_CONSOLE] = "console",
+    [EVENT_INSTALL] = "install",
     [EVENT_GENESIS] = "genesis",
     [EVENT_OPEN] = "open",
     [EVENT_EPOCH] = "epoch",

@@ -53,6 +53,7 @@ enum event_kind {
 	EVENT_REGISTRY,  /* a change of the registry of servers */
 	EVENT_CATALOG,   /* a catalog by URL was to be fetched */
 	EVENT_CONSOLE,   /* the page for people: its start and end, logins, refusals */
+	EVENT_INSTALL,   /* a package was to be installed: its signatures */
 	/* From here on the recorder's own: no writer may send one. */
 	EVENT_GENESIS,   /* first of the log: its keys, its period */
 	EVENT_OPEN,      /* a recorder started: host, boot */

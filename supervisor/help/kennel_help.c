@@ -29,6 +29,7 @@ static const struct help_option options[] = {
     {"--from-log", NULL, "print lines for what the log shows as refused"},
     {"--stdio", NULL, "the agent on standard input and output calls its tools"},
     {"--scripts", NULL, "run the install scripts of packages, without a network"},
+    {"--require-signatures", NULL, "refuse packages whose signatures are not verified"},
     {"--update", NULL, "install another version, and show what it changes"},
     {"--gc", NULL, "remove the packages that no policy starts from"},
     {"--yes", NULL, "do not ask"},
@@ -83,12 +84,13 @@ static const struct help_verb verbs[] = {
 	    "install`\n"
 	    "drafts; the draft is next to it, in NAME.learned."},
     {"install", "Start",
-	"NAME [--scripts] [--to SCOPE] [--work DIR] [--env VARIABLE[=VALUE]]... "
+	"NAME [--scripts] [--require-signatures] [--to SCOPE] [--work DIR] [--env "
+	"VARIABLE[=VALUE]]... "
 	"[--secret "
 	"VARIABLE]... [--vault VARIABLE=PATH]... [--no-start] [-o OUT] -- COMMAND "
 	"[ARG...]",
 	"install a server's package in a sandbox, and draft its policy",
-	"--scripts --to --work --env --secret --vault --no-start -o",
+	"--scripts --require-signatures --to --work --env --secret --vault --no-start -o",
 	"kennel install files -- npx -y @modelcontextprotocol/server-filesystem ~/notes",
 	"-",
 	.more =
@@ -104,10 +106,11 @@ static const struct help_verb verbs[] = {
 	    "(packages, install scripts, files, tools), and asks. --gc removes what no\n"
 	    "policy starts from."},
     {"try", "Start",
-	"[--scripts] [--to SCOPE] [--work DIR] [--env VARIABLE[=VALUE]]... [--secret "
+	"[--scripts] [--require-signatures] [--to SCOPE] [--work DIR] [--env "
+	"VARIABLE[=VALUE]]... [--secret "
 	"VARIABLE]... [--vault VARIABLE=PATH]... -- COMMAND [ARG...]",
 	"look at a server: install it in a sandbox, show its policy, call its tools",
-	"--scripts --to --work --env --secret --vault",
+	"--scripts --require-signatures --to --work --env --secret --vault",
 	"kennel try -- npx -y @modelcontextprotocol/server-filesystem ~/notes", "-",
 	.more =
 	    "The package is installed as by `kennel install`; the policy is drafted and "

@@ -59,7 +59,11 @@ int installer_scripts(const struct installer *);
 /* signatures.c: verifies the registry's signatures of what was installed. ret_why, unless
  * they are verified: the reason, printable. */
 enum signatures installer_audit(const struct installer *, char ret_why[256]);
-/* signature_report.c: the same, from npm's exit status and what it printed, or NULL. */
+/* Records that outcome, on disk, and whether the package may be kept: 0, or an exit status
+ * after reporting why not. why: the reason, or NULL. */
+int installer_record(
+    const struct installer *, enum signatures, bool allowed, const char *why);
+/* signature_report.c: the outcome, from npm's exit status and what it printed, or NULL. */
 enum signatures signatures_of(int status, const char *output, char ret_why[256]);
 
 #endif

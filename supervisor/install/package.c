@@ -111,30 +111,47 @@ tell_scripts(const char *path, bool scripts)
 	lock_free(&lock);
 }
 
+static enum signatures
+find_signatures(const struct installer *in, char ret_why[256])
+{
+	if (in->dir == NULL)
+		return installer_audit(in, ret_why);
+	(void)snprintf(ret_why, 256, "the package is a directory"); /* fits */
+	return SIGNATURES_SKIPPED;
+}
+
+/* required: unverified packages are refused. */
 static int
-check_signatures(const struct installer *in)
+check_signatures(const struct installer *in, bool required)
 {
 	char why[256];
+	enum signatures found = find_signatures(in, why);
+	bool allowed =
+	    found == SIGNATURES_VERIFIED || (found == SIGNATURES_SKIPPED && !required);
+	int status = installer_record(
+	    in, found, allowed, found == SIGNATURES_VERIFIED ? NULL : why);
 
-	switch (in->dir != NULL ? SIGNATURES_SKIPPED : installer_audit(in, why)) {
-	case SIGNATURES_VERIFIED:
+	if (status != 0)
+		return status;
+	if (found == SIGNATURES_VERIFIED)
 		printf("The registry's signatures of the packages are verified.\n");
-		return 0;
-	case SIGNATURES_SKIPPED:
-		if (in->dir != NULL)
-			printf("No signatures are verified: the package is a "
-			       "directory.\n");
-		else /* also where the rest of the output is not shown */
-			log_warn(
-			    "no signatures of %s are verified: %s", in->package, why);
-		return 0;
-	case SIGNATURES_WRONG:
-		break;
+	else if (allowed && in->dir != NULL)
+		printf("No signatures are verified: %s.\n", why);
+	else if (allowed) /* also where the rest of the output is not shown */
+		log_warn("no signatures of %s are verified: %s", in->package, why);
+	else if (found == SIGNATURES_SKIPPED) {
+		log_error("no signatures of %s are verified: %s; nothing was kept: run "
+			  "it again when the registry and " KEYS_NAME
+			  " answer, or without --require-signatures",
+		    in->package, why);
+		return EXIT_MISSING;
+	} else {
+		log_error("%s; nothing was kept: install another exact version, or run "
+			  "it again if the registry did not answer",
+		    why);
+		return EXIT_INPUT;
 	}
-	log_error("%s; nothing was kept: install another exact version, or run it again "
-		  "if the registry did not answer",
-	    why);
-	return EXIT_INPUT;
+	return 0;
 }
 
 /* ---- the installation ------------------------------------------------------------- */
@@ -206,7 +223,7 @@ package_install(const struct package_source *from, const struct package_options 
 		status = installer_run(&in);
 	}
 	if (status == 0)
-		status = check_signatures(&in);
+		status = check_signatures(&in, options->require_signatures);
 	if (status == 0 && options->scripts)
 		status = installer_scripts(&in);
 	if (status == 0)

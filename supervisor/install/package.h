@@ -20,8 +20,9 @@ struct package_source {
 };
 
 struct package_options {
-	const char *scope; /* of the registry's address, or NULL */
-	bool scripts;      /* run the install scripts */
+	const char *scope;       /* of the registry's address, or NULL */
+	bool scripts;            /* run the install scripts */
+	bool require_signatures; /* refuse packages that are not verified */
 };
 
 struct installed {

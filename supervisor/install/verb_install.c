@@ -89,6 +89,11 @@ install_and_draft(const struct install *in)
 	int rest, status;
 
 	if (python_is(in->command_n, in->command)) {
+		if (in->how.require_signatures) {
+			log_error("no signatures of Python's packages are verified: "
+				  "install it without --require-signatures");
+			return EXIT_MISSING;
+		}
 		status = python_program(in, start, &rest);
 		return status != 0 ? status : draft(in, 1, start, rest);
 	}
@@ -139,6 +144,7 @@ take_option(struct install *in, char **argv, int left)
 		bool *flag;
 	} flag[] = {
 	    {"--scripts", &in->how.scripts},
+	    {"--require-signatures", &in->how.require_signatures},
 	    {"--update", &in->update},
 	    {"--gc", &in->gc},
 	    {"--yes", &in->yes},

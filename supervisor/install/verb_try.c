@@ -469,8 +469,8 @@ option_words(char *const *argv, int left)
 	static const struct {
 		const char *name;
 		int words;
-	} option[] = {{"--scripts", 1}, {"--to", 2}, {"--work", 2}, {"--env", 2},
-	    {"--secret", 2}, {"--vault", 2}};
+	} option[] = {{"--scripts", 1}, {"--require-signatures", 1}, {"--to", 2},
+	    {"--work", 2}, {"--env", 2}, {"--secret", 2}, {"--vault", 2}};
 
 	for (size_t i = 0; i < ARRAY_LEN(option); i++)
 		if (strcmp(argv[0], option[i].name) == 0 && left >= option[i].words)

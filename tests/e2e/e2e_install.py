@@ -250,6 +250,55 @@ def others():
     registry.close()
 
 
+AWAY = json.dumps({"error": {"code": "ENOTFOUND", "summary": "request to https://tuf-repo-cdn.sigstore.dev/root.json failed"}})
+
+
+@test("the log has the outcome of the verification; --require-signatures refuses what is not verified, and names the next step")
+def required():
+    registry = Registry(hello())
+    h = Home("required", registry)
+    answer, said = registry.answer, AWAY.encode()
+    registry.answer = lambda path: said if path.endswith("/said") else answer(path)
+
+    def last():
+        fields = audit("--kind", "install", env=h.env())[-1]["fields"]
+        return fields["name"][0], fields["outcome"], fields["verdict"], fields.get("reason")
+    need = ("--require-signatures", "--no-start", "--")
+    away = "npm verified none: request to https://tuf-repo-cdn.sigstore.dev/root.json failed"
+    code, out, err = h.install("a", *need, "npx", "hello@1.0.0")
+    equal(code, 69, out + err)
+    within("no signatures of hello@1.0.0 are verified: %s; nothing was kept: run it again when the registry and "
+           "tuf-repo-cdn.sigstore.dev answer, or without --require-signatures" % away, err)
+    equal(last(), ("hello@1.0.0", "unverified", "deny", away))
+    equal((h.store(), h.staging(), os.path.exists(h.kennel + "/policies/a.kennel")), ([], [], False))
+    equal(h.run("try", "--require-signatures", "--", "npx", "hello@1.0.0", stdin=b"")[0], 69)
+    code, out, err = h.install("a", "--no-start", "--", "npx", "hello@1.0.0")
+    equal(code, 0, "the control: " + out + err)
+    equal(last(), ("hello@1.0.0", "unverified", "allow", away))
+    said = b'{"invalid": [{"name": "hello"}], "missing": []}'
+    equal(h.install("b", "--no-start", "--", "npx", "hello@1.0.0")[0], 65)
+    equal(last()[1:3], ("invalid", "deny"))
+    # the stand-in exits with 0
+    said = b"verified"
+    equal(h.install("b", *need, "npx", "hello@1.0.0")[0], 0)
+    equal(last(), ("hello@1.0.0", "verified", "allow", None))
+    within("name=hello@1.0.0 outcome=verified ", h.run("audit", "log", "--kind", "install")[1])
+    d = h.dir + "/own"
+    os.makedirs(d)
+    for name, text in hello("own").files.items():
+        with open(d + "/" + name, "w") as f:
+            f.write(text)
+    os.chmod(d, 0o755)
+    os.chmod(h.dir, 0o755)
+    code, out, err = h.install("c", *need, d)
+    equal(code, 69, out + err)
+    within("are verified: the package is a directory; nothing was kept: ", err)
+    code, out, err = h.install("d", *need, "uvx", "a-server==1.2")
+    equal(code, 69, out + err)
+    within("no signatures of Python's packages are verified: install it without --require-signatures", err)
+    registry.close()
+
+
 @test("a package of Python: the commands that make its environment are printed, and what is in it is drafted")
 def python():
     h = Home("python", Registry())

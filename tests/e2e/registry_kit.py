@@ -221,8 +221,9 @@ if words[0] == "install":
     with open(modules + "/.package-lock.json", "w") as f:
         json.dump({"packages": locked}, f)
 elif words[:2] == ["audit", "signatures"]:
-    print(get("/-/npm/v1/said").decode())
-    sys.exit(1)
+    said = get("/-/npm/v1/said").decode()
+    print(said)
+    sys.exit(said != "verified")
 elif words[0] == "rebuild":
     with open(modules + "/.package-lock.json") as f:
         for path, p in json.load(f)["packages"].items():

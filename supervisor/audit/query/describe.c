@@ -52,6 +52,8 @@ static const struct {
 		"sha256 {sha256}][, pinned {pinned}][: {reason}]"},
     {"console",
 	"console: {action}[, {verdict}][ (count {count})][, uid {uid}][, process {pid}]"},
+    {"install",
+	"package {name}: {verdict}, signatures {outcome}[, uid {uid}][: {reason}]"},
     {"exception", "exception of {rule}[, owned by {owner}][, ticket {ticket}]"},
     {"manifest", "definition[ of {method}][ {name}] seen[, {outcome}][: {reason}]"},
     {"policy.load",

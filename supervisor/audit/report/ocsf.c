@@ -42,11 +42,11 @@ static const struct {
     {"manifest", NULL, CONFIG_CHANGE, 1, "Log"},
     {"registry", NULL, CONFIG_CHANGE, 1, "Log"},
     {"catalog", NULL, CONFIG_CHANGE, 1, "Log"}, {"console", NULL, API, OTHER, "Console"},
-    {"genesis", NULL, EVENT_LOG, 9, "Enable"}, {"open", NULL, EVENT_LOG, 6, "Start"},
-    {"end", NULL, EVENT_LOG, 7, "Stop"}, {"epoch", NULL, EVENT_LOG, 5, "Rotate"},
-    {"export", NULL, EVENT_LOG, 3, "Export"}, {"prune", NULL, EVENT_LOG, 2, "Delete"},
-    {"rotate", NULL, EVENT_LOG, 5, "Rotate"}, {"gap", NULL, EVENT_LOG, OTHER, "Gap"},
-    {"break", NULL, EVENT_LOG, OTHER, "Break"},
+    {"install", NULL, CONFIG_CHANGE, 1, "Log"}, {"genesis", NULL, EVENT_LOG, 9, "Enable"},
+    {"open", NULL, EVENT_LOG, 6, "Start"}, {"end", NULL, EVENT_LOG, 7, "Stop"},
+    {"epoch", NULL, EVENT_LOG, 5, "Rotate"}, {"export", NULL, EVENT_LOG, 3, "Export"},
+    {"prune", NULL, EVENT_LOG, 2, "Delete"}, {"rotate", NULL, EVENT_LOG, 5, "Rotate"},
+    {"gap", NULL, EVENT_LOG, OTHER, "Gap"}, {"break", NULL, EVENT_LOG, OTHER, "Break"},
     {"clock", NULL, EVENT_LOG, OTHER, "Clock"},
     {NULL, NULL, EVENT_LOG, OTHER, "Other"}, /* any other kind */
 };
