@@ -129,21 +129,34 @@ change_init(struct peer *peer, struct wire_in *in, struct wire_out *out)
 	return answer_done(out, 0);
 }
 
-/* Unlocks it, from the file as it is on disk now.  -ENODATA: it has no such opener. */
+static int
+opener_missing(const struct vault_file_material *m, int r, struct reason *why)
+{
+	return r != -ENOENT ? r
+			    : reason_set(why, -ENODATA, "the vault has no %s",
+				  vault_file_opener_name(m->kind));
+}
+
+/* Unlocks it, from the file as it is on disk now.  An open vault stays open if the material
+ * is wrong, unless that is so for the third time.  -ENODATA: it does not fit, why. */
 static int
 open_with(const struct vault_file_material *m, struct reason *why)
 {
-	int r;
+	int r = keeper_is_open() ? confirm_material(m) : 0;
 
+	why->text[0] = '\0';
+	if (r == -EKEYREJECTED)
+		return reason_set(why, -ENODATA, "%s",
+		    keeper_is_open() ? "wrong passphrase, key file or recovery phrase; "
+				       "the vault stays unlocked"
+				     : CONFIRM_LOCKED);
+	if (r < 0)
+		return opener_missing(m, r, why);
 	vault_file_free(keeper.file);
 	keeper.file = NULL;
 	r = answer_load(why);
-	if (r == 0) {
-		r = vault_file_unlock(keeper.file, m);
-		if (r == -ENOENT)
-			r = reason_set(why, -ENODATA, "the vault has no %s",
-			    vault_file_opener_name(m->kind));
-	}
+	if (r == 0)
+		r = opener_missing(m, vault_file_unlock(keeper.file, m), why);
 	if (r < 0)
 		keeper_lock("unlock failed");
 	return r;

@@ -8,8 +8,8 @@
  *					  <---------------- CONFIRMED digest
  *					DONE how, forgotten -->
  *
- * Process: kennel-keeper.  Three wrong passphrases in a row lock the vault, so that
- * trying them here is not easier than to unlock it.
+ * Process: kennel-keeper.  Three wrong passphrases in a row lock the vault, here and when
+ * an open vault is to be unlocked again, so that trying them leaves a mark.
  */
 #include <errno.h>
 #include <string.h>
@@ -52,6 +52,18 @@ place(uint64_t now)
 	return first;
 }
 
+int
+confirm_material(const struct vault_file_material *m)
+{
+	int r = keeper_is_open() ? vault_file_matches(keeper.file, m) : -ENOKEY;
+
+	if (r == 0)
+		confirmations.wrong = 0;
+	else if (r == -EKEYREJECTED && ++confirmations.wrong == WRONG_MAX)
+		keeper_lock("three wrong passphrases in a row");
+	return r;
+}
+
 static int
 refuse_wrong(struct peer *peer, int r, struct wire_out *out)
 {
@@ -60,24 +72,19 @@ refuse_wrong(struct peer *peer, int r, struct wire_out *out)
 		return answer_refuse(out, REASON_WRONG, "the vault has no passphrase");
 	if (r != -EKEYREJECTED)
 		return answer_error(out, r);
-	if (++confirmations.wrong < WRONG_MAX)
-		return answer_refuse(out, REASON_WRONG, "wrong passphrase");
-	keeper_lock("three wrong passphrases in a row");
 	return answer_refuse(
-	    out, REASON_WRONG, "wrong for the third time: the vault is locked now");
+	    out, REASON_WRONG, keeper_is_open() ? "wrong passphrase" : CONFIRM_LOCKED);
 }
 
 bool
 confirm_passphrase(struct peer *peer, struct span bytes, struct wire_out *out)
 {
 	struct vault_file_material m = {OPENER_PASSPHRASE, bytes.data, bytes.len};
-	int r = keeper_is_open() ? vault_file_matches(keeper.file, &m) : -ENOKEY;
+	int r = confirm_material(&m);
 
-	if (r == 0)
-		confirmations.wrong = 0;
-	else if (r == -ENOKEY)
+	if (r == -ENOKEY)
 		(void)answer_error(out, r);
-	else
+	else if (r < 0)
 		(void)refuse_wrong(peer, r, out);
 	return r == 0;
 }

@@ -107,6 +107,10 @@ uint64_t change_now(void);
 void confirm_forget(void);
 /* Is this the vault's passphrase? Else the refusal is in the reply. */
 bool confirm_passphrase(struct peer *, struct span, struct wire_out *);
+/* Does this material open the vault, which is open? The third wrong one in a row locks it.
+ * As vault_file_matches. */
+int confirm_material(const struct vault_file_material *);
+#define CONFIRM_LOCKED "wrong for the third time: the vault is locked now"
 
 /* ---- key.c ---- */
 

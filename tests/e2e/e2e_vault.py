@@ -566,6 +566,35 @@ def another_user():
     ended(env)
 
 
+@test("a wrong passphrase leaves an open vault open; the third in a row locks it, and says so")
+def wrong_while_open():
+    env = home()
+    opened(env)
+    key = TMP + "/wrong.key"
+    with open(key, "wb") as f:
+        f.write(os.urandom(64))
+    os.chmod(key, 0o600)
+
+    def wrong(*words, then=b"; the vault stays unlocked"):
+        stdin = () if "--key-file" in words else ("--stdin",)
+        r = secret(env, *words, *stdin, stdin="another passphrase\nanother passphrase", status=126)
+        within(then, r.stderr)
+        equal(state(env), 1 if b"locked now" in then else 2)
+    wrong("unlock", "--key-file", key, then=b"the vault has no key file")
+    for _ in range(2):
+        wrong("unlock")
+    secret(env, "unlock", "--stdin", stdin=PASS)  # a right one ends the count
+    wrong("recover", then=b"the vault has no recovery phrase")
+    for _ in range(2):
+        wrong("unlock")
+    secret(env, "versions")
+    wrong("unlock", then=b"wrong for the third time: the vault is locked now")
+    r = secret(env, "unlock", "--stdin", stdin="another passphrase", status=126)
+    absent(b"stays", r.stderr, "the control: a locked vault")
+    secret(env, "unlock", "--stdin", stdin=PASS)
+    ended(env)
+
+
 @test("what is not used is locked, and what is used is locked in the end")
 def idle():
     env = home()
