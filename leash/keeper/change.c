@@ -312,6 +312,15 @@ change_remove(struct peer *peer, struct wire_in *in, struct wire_out *out)
 	    out, is_own(path) ? -EINVAL : vault_file_remove(keeper.file, path), 0);
 }
 
+static bool
+has_path(const char *path)
+{
+	for (size_t i = 0; i < vault_file_entry_n(keeper.file); i++)
+		if (strcmp(vault_file_entry(keeper.file, i).path, path) == 0)
+			return true;
+	return false;
+}
+
 int
 change_restore(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
@@ -326,6 +335,9 @@ change_restore(struct peer *peer, struct wire_in *in, struct wire_out *out)
 	r = is_own(path)
 		? -EINVAL
 		: vault_file_restore(keeper.file, path, version, change_now(), &made);
+	if (r == -ENOENT && has_path(path))
+		return answer_refuse(out, REASON_NOT_THERE,
+		    "no such version: `kennel secret versions` with the path lists them");
 	return change_settle(out, r, made);
 }
 
@@ -356,6 +368,15 @@ change_grant(struct peer *peer, struct wire_in *in, struct wire_out *out)
 	return change_settle(out, r, 1);
 }
 
+static int
+settle_revoked(struct wire_out *out, size_t n)
+{
+	if (n == 0)
+		return answer_refuse(out, REASON_NOT_THERE,
+		    "no such grant: `kennel secret grants` with the path lists them");
+	return change_settle(out, 0, (uint32_t)n);
+}
+
 int
 change_revoke(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
@@ -368,7 +389,7 @@ change_revoke(struct peer *peer, struct wire_in *in, struct wire_out *out)
 	if (!keeper_is_open())
 		return answer_error(out, -ENOKEY);
 	n = vault_file_revoke(keeper.file, path, server[0] != '\0' ? server : NULL, NULL);
-	return change_settle(out, n > 0 ? 0 : -ENOENT, (uint32_t)n);
+	return settle_revoked(out, n);
 }
 
 int
@@ -384,5 +405,5 @@ change_revoke_one(struct peer *peer, struct wire_in *in, struct wire_out *out)
 	if (!keeper_is_open())
 		return answer_error(out, -ENOKEY);
 	n = vault_file_revoke(keeper.file, path, server, id.data);
-	return change_settle(out, n > 0 ? 0 : -ENOENT, (uint32_t)n);
+	return settle_revoked(out, n);
 }

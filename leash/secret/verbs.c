@@ -533,6 +533,6 @@ verb_revoke(struct order *o)
 		wire_put_bytes(&out, id, sizeof(id));
 	status = talk_done(o, &out, &n);
 	if (status == STATUS_OK)
-		printf("%s: revoked %u grants\n", o->path, n);
+		printf("%s: revoked %u grant%s\n", o->path, n, n == 1 ? "" : "s");
 	return status;
 }

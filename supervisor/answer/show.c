@@ -41,7 +41,8 @@ approval_print(FILE *out, const struct approval *a)
 		fprintf(out, "    (the %s is asked for when it is allowed)\n",
 		    question_factor_name(a->factor));
 	if (a->refused != 0)
-		fprintf(out, "    (refused %u times in the last 10 min)\n", a->refused);
+		fprintf(out, "    (refused %u time%s in the last 10 min)\n", a->refused,
+		    a->refused == 1 ? "" : "s");
 	print_text(out, "rule   ", a->rule);
 	print_text(out, "because", a->because);
 	/* of the approval: a call may end earlier, and a later yes is for its repetition */

@@ -387,7 +387,7 @@ def grant_states():
     equal(states(), ["stale: the next start grants it again"])
     secret(env, "grant", "--server", "t")
     equal(sorted(states()), ["current", "replaced by the current one"])
-    within(b"revoked 1 grants", secret(env, "revoke", "--stale").stdout)
+    within(b"revoked 1 grant\n", secret(env, "revoke", "--stale").stdout)
     equal(states(), ["current"], "only the replaced one is gone")
     equal(secret(env, "revoke", "--stale", PATH, "--server", "t").stdout, b"no stale grant\n")
     secret(env, "revoke", PATH, "--server", "t")
@@ -563,6 +563,22 @@ def another_user():
     equal(run(["/usr/bin/python3", "-c", code]).stdout, b"got 8\n", "the control")
     os.chmod(at, 0o700)
     within(b"refused a connection of user %d" % UID, reads(env["KENNEL_HOME"] + "/vault/keeper.log"))
+    ended(env)
+
+
+@test("a version or a grant that is missing is not reported as a missing path; the commands that list them are named")
+def not_there():
+    env, p = home(), policy(toy_policy(SECRET))
+    opened(env)
+    no_grant = b"no such grant: `kennel secret grants` with the path lists them"
+    r = secret(env, "versions", PATH, "--restore", "9", status=127)
+    within(b"%s: no such version: `kennel secret versions` with the path lists them" % PATH.encode(), r.stderr)
+    within(b"it is not in the vault", secret(env, "versions", "team/no/path", "--restore", "9", status=127).stderr, "the control")
+    within(no_grant, secret(env, "revoke", PATH, "--server", "nosuch", status=127).stderr)
+    secret(env, "grant", PATH, "--server", "t", "--policy", p)
+    within(no_grant, secret(env, "revoke", PATH, "--server", "nosuch", status=127).stderr)
+    within(no_grant, secret(env, "revoke", PATH, "--server", "t", "--only-id", "0" * 64, status=127).stderr)
+    equal(secret(env, "revoke", PATH, "--server", "t").stdout, b"%s: revoked 1 grant\n" % PATH.encode())
     ended(env)
 
 
