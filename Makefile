@@ -149,6 +149,9 @@ POLICY_TEXT = \
 	policy/sources/route.o \
 	policy/sources/sidecar.o \
 	policy/sources/sources.o \
+	policy/tokens/secret_shaped.o \
+	policy/tokens/token_format.o \
+	shim/base/token_checksum.o \
 	shim/host/install_path.o
 # What is known about secrets, and never a value (also kennel-secret's).
 SECRETMETA = \
@@ -158,9 +161,7 @@ SECRETMETA = \
 	policy/manifests/merge.o \
 	policy/manifests/meta_change.o \
 	policy/manifests/print_manifests.o \
-	policy/manifests/read_manifests.o \
-	policy/manifests/token_format.o \
-	shim/base/token_checksum.o
+	policy/manifests/read_manifests.o
 ALGEBRA = \
 	policy/algebra/decimals.o \
 	policy/algebra/intervals.o \
@@ -464,7 +465,6 @@ REGISTRY = \
 	supervisor/registry/registry.o \
 	supervisor/registry/registry_log.o \
 	supervisor/registry/row_check.o \
-	supervisor/registry/secret_shaped.o \
 	supervisor/registry/server_list.o \
 	supervisor/registry/server_rows.o
 
@@ -894,7 +894,7 @@ SECRET = \
 	leash/vault/locked_pages.o \
 	leash/vault/secret_path.o \
 	leash/vault/vault.o \
-	policy/manifests/token_format.o \
+	policy/tokens/token_format.o \
 	shim/base/close_others.o \
 	shim/base/detach.o \
 	shim/base/token_checksum.o
@@ -1327,7 +1327,8 @@ UNIT_registry = \
 	leash/audit/event.o \
 	leash/audit/writer.o \
 	policy/lang/secret_path.o \
-	policy/manifests/token_format.o \
+	policy/tokens/secret_shaped.o \
+	policy/tokens/token_format.o \
 	shim/base/token_checksum.o \
 	supervisor/json/digest.o \
 	supervisor/json/json_access.o \

@@ -12,7 +12,7 @@
 
 #include "leash/secret/private.h"
 #include "leash/vault/fingerprint.h"
-#include "policy/manifests/token_format.h"
+#include "policy/tokens/token_format.h"
 #include "policy/sealed/policy.h"
 #include "policy/sealed/signature.h"
 #include "shim/base/array.h"

@@ -6,7 +6,7 @@
 #include "policy/base/output.h"
 #include "policy/lang/manifest.h"
 #include "policy/manifests/manifest_change.h"
-#include "policy/manifests/token_format.h"
+#include "policy/tokens/token_format.h"
 
 /* No control character, and none that is invisible or reorders a line. */
 static bool

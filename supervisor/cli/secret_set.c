@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "policy/manifests/manifests.h"
-#include "policy/manifests/token_format.h"
+#include "policy/tokens/token_format.h"
 #include "shim/base/log.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"

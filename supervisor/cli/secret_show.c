@@ -11,7 +11,7 @@
 #include "policy/base/output.h"
 #include "policy/compile/compile.h"
 #include "policy/manifests/catalog.h"
-#include "policy/manifests/token_format.h"
+#include "policy/tokens/token_format.h"
 #include "policy/sources/sources.h"
 #include "shim/help/near_word.h"
 #include "supervisor/base/exit_status.h"

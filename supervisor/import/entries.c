@@ -7,7 +7,7 @@
 #include "shim/base/array.h"
 #include "supervisor/import/redact.h"
 #include "supervisor/import/remote.h"
-#include "supervisor/registry/secret_shaped.h"
+#include "policy/tokens/secret_shaped.h"
 
 /* ---- variables --------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
 #include <strings.h>
 
 #include "shim/base/array.h"
-#include "supervisor/registry/secret_shaped.h"
+#include "policy/tokens/secret_shaped.h"
 
 bool
 redact_looks_secret(const char *name, const char *value)

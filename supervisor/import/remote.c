@@ -11,7 +11,7 @@
 #include "policy/lang/remote_url.h"
 #include "shim/base/array.h"
 #include "supervisor/import/redact.h"
-#include "supervisor/registry/secret_shaped.h"
+#include "policy/tokens/secret_shaped.h"
 
 static const char *const url_keys[] = {"url", "serverUrl", "httpUrl", "uri"};
 static const char *const header_keys[] = {"headers", "http_headers"};

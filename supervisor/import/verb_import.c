@@ -25,7 +25,7 @@
 #include "supervisor/help/help.h"
 #include "supervisor/import/backup.h"
 #include "supervisor/import/remote.h"
-#include "supervisor/registry/secret_shaped.h"
+#include "policy/tokens/secret_shaped.h"
 
 #define CELL_MAX       1024
 #define COLUMNS_PIPED  160

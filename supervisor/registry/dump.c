@@ -20,7 +20,7 @@
 #include "shim/base/log.h"
 #include "supervisor/registry/reference.h"
 #include "supervisor/registry/row_check.h"
-#include "supervisor/registry/secret_shaped.h"
+#include "policy/tokens/secret_shaped.h"
 
 #define VERSION    1
 #define TEXT_MAX   (64u << 10) /* of one member */

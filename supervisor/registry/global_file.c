@@ -23,7 +23,7 @@
 #include "supervisor/json/json.h"
 #include "supervisor/registry/reference.h"
 #include "supervisor/registry/row_check.h"
-#include "supervisor/registry/secret_shaped.h"
+#include "policy/tokens/secret_shaped.h"
 
 #define FILE_MAX    (1u << 20)
 #define NOTES_MAX   (1u << 20)

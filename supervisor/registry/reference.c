@@ -11,7 +11,7 @@
 #include "policy/lang/secret_path.h"
 #include "shim/base/array.h"
 #include "shim/base/log.h"
-#include "supervisor/registry/secret_shaped.h"
+#include "policy/tokens/secret_shaped.h"
 
 #define TEXT_MAX   4096 /* bytes of a value */
 #define MEMBER_MAX 256  /* of a name in a message */

@@ -4,7 +4,6 @@
  *	database.c	the file and its schema; the only file that uses SQLite
  *	registry.c	its rows
  *	server_rows.c	lists of rows
- *	secret_shaped.c	texts that look like a secret, which no row may contain
  *	reference.c	variables and headers of a row: references to values
  *	row_check.c	what a row may contain
  *	dump.c		export and import

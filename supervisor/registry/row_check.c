@@ -9,7 +9,7 @@
 
 #include "shim/base/array.h"
 #include "supervisor/registry/reference.h"
-#include "supervisor/registry/secret_shaped.h"
+#include "policy/tokens/secret_shaped.h"
 
 #define SERVER_NAME_MAX 64
 #define TEXT_LEN_MAX    4096

@@ -18,7 +18,7 @@
 #include "policy/lang/scalar.h"
 #include "policy/manifests/catalog.h"
 #include "policy/manifests/catalog_source.h"
-#include "policy/manifests/token_format.h"
+#include "policy/tokens/token_format.h"
 #include "shim/base/array.h"
 
 #define SENTINEL "hunter2-sentinel"

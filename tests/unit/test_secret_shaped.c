@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "shim/base/array.h"
-#include "supervisor/registry/secret_shaped.h"
+#include "policy/tokens/secret_shaped.h"
 
 #define HEX32 "0123456789abcdef0123456789abcdef"
 #define B31   "AbCdEfGhIjKlMnOpQrStUvWxYz01234"

@@ -1,13 +1,13 @@
 /*
  * Texts that look like a secret (secret_shaped.h).
  */
-#include "supervisor/registry/secret_shaped.h"
+#include "policy/tokens/secret_shaped.h"
 
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
-#include "policy/manifests/token_format.h"
+#include "policy/tokens/token_format.h"
 #include "shim/base/array.h"
 
 #define RUN_MIN      32 /* characters of base64 or hex */

@@ -3,7 +3,7 @@
  * providers' documentation and from real tokens; if a provider promises no
  * length, the row is wide.
  */
-#include "policy/manifests/token_format.h"
+#include "policy/tokens/token_format.h"
 #include "shim/base/array.h"
 
 #include <string.h>

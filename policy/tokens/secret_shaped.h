@@ -9,8 +9,8 @@
  *	--NAME VALUE, the variable NAME, the header NAME
  *	32 or more characters of base64 or hex in a word without `/` and `.`
  */
-#ifndef KENNEL_SUPERVISOR_REGISTRY_SECRET_SHAPED_H
-#define KENNEL_SUPERVISOR_REGISTRY_SECRET_SHAPED_H
+#ifndef KENNEL_POLICY_TOKENS_SECRET_SHAPED_H
+#define KENNEL_POLICY_TOKENS_SECRET_SHAPED_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,8 +5,8 @@
  *
  * Nothing here keeps or prints the values.
  */
-#ifndef KENNEL_POLICY_MANIFESTS_TOKEN_FORMAT_H
-#define KENNEL_POLICY_MANIFESTS_TOKEN_FORMAT_H
+#ifndef KENNEL_POLICY_TOKENS_TOKEN_FORMAT_H
+#define KENNEL_POLICY_TOKENS_TOKEN_FORMAT_H
 
 #include <stdbool.h>
 #include <stddef.h>
