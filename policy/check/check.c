@@ -264,6 +264,22 @@ callers(struct check *c, const struct stmt *s)
 static void
 check_run(struct check *c, struct stmt *s)
 {
+	const char *before;
+
+	/* no message about any word shows a line with a secret */
+	for (size_t i = 1; i < s->word_n; i++) {
+		before =
+		    i > 1 && s->word[i - 1].text[0] == '-' ? s->word[i - 1].text : "";
+		if (!check_is_secret(before, s->word[i].text))
+			continue;
+		c->diag->hide_line = true;
+		diag_warning(c->diag, s->word[i].at,
+		    "this argument looks like a secret: policies and their copies beside "
+		    "the log are not encrypted, and it is not redacted; store it with "
+		    "`kennel secret set`, and give it to the server in a variable: "
+		    "`secret "
+		    "VARIABLE from vault PATH`");
+	}
 	program(c, s);
 	run_arguments(c, s);
 }

@@ -20,6 +20,9 @@ void check_secret_hosts(struct check *, const struct server *);
 
 /* owner, ticket, until: all or none, and a valid date. */
 void check_exception(struct check *, const struct stmt *);
+/* Does this value look like a secret, with the name of its variable or header, or the
+ * argument before it? (settings.c) */
+bool check_is_secret(const char *name, const char *value);
 /* The qualifier, or NULL. */
 const struct qual *stmt_qual(const struct stmt *, enum keyword);
 

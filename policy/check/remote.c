@@ -145,6 +145,15 @@ check_header(struct check *c, struct stmt *s)
 		    "invalid value of a header: expected 1 to %d printable ASCII "
 		    "characters, without spaces around them",
 		    REMOTE_VALUE_MAX);
+	else if (why == NULL && check_is_secret(w[0].text, w[1].text)) {
+		c->diag->hide_line = true;
+		diag_warning(c->diag, w[1].at,
+		    "this value looks like a secret: policies and their copies beside "
+		    "the "
+		    "log are not encrypted; write `secret VARIABLE from vault PATH` and "
+		    "`auth api-key %s VARIABLE`",
+		    w[0].text);
+	}
 }
 
 /* ---- the statements of a server ---------------------------------------------- */

@@ -12,6 +12,7 @@
 #include "policy/lang/secret_path.h"
 #include "policy/lang/secret_source.h"
 #include "policy/sources/sources.h"
+#include "policy/tokens/secret_shaped.h"
 #include "shim/base/array.h"
 #include "shim/help/near_word.h"
 
@@ -117,12 +118,33 @@ check_limit(struct check *c, struct stmt *s)
 
 /* ---- variables ----------------------------------------------------------- */
 
+bool
+check_is_secret(const char *name, const char *value)
+{
+	const char *arg[2] = {name, value};
+
+	/* PASSWORD_FILE=/run/x and --key /run/x name the place of a secret */
+	if (value[0] == '/')
+		return secret_shaped(value);
+	return name[0] == '-' ? secret_shaped_args(arg, ARRAY_LEN(arg)) == 1
+			      : secret_shaped_value(name, value);
+}
+
 void
 check_env(struct check *c, struct stmt *s)
 {
-	(void)check_variable(c, &s->word[0]); /* reports errors itself */
-	if (s->word_n == 2)
-		(void)check_literal(c, &s->word[1]); /* reports errors itself */
+	const struct word *w = s->word;
+
+	(void)check_variable(c, &w[0]); /* reports errors itself */
+	if (s->word_n == 2 && check_literal(c, &w[1]) &&
+	    check_is_secret(w[0].text, w[1].text))
+		diag_warning(c->diag, w[1].at,
+		    "this value looks like a secret: policies and their copies beside "
+		    "the "
+		    "log are not encrypted, and it is not redacted; store it with "
+		    "`kennel "
+		    "secret set`, and write `secret %s from vault PATH`",
+		    w[0].text);
 }
 
 static bool

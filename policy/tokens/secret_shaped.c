@@ -98,6 +98,14 @@ has_known(const char *text)
 
 /* ---- names -------------------------------------------------------------------------- */
 
+/* AUTHOR, but not AUTHORIZATION: as in GIT_AUTHOR_NAME. */
+static bool
+is_author(const char *at, size_t len)
+{
+	return len >= 6 && strncasecmp(at, "AUTHOR", 6) == 0 &&
+	       (len == 6 || toupper((unsigned char)at[6]) != 'I');
+}
+
 /* Is it, in any case, one of the parts that make a name the name of a secret? */
 static bool
 is_secret_name(const char *name, size_t len)
@@ -109,7 +117,8 @@ is_secret_name(const char *name, size_t len)
 		size_t n = strlen(part[i]);
 
 		for (size_t at = 0; at + n <= len; at++)
-			if (strncasecmp(name + at, part[i], n) == 0)
+			if (strncasecmp(name + at, part[i], n) == 0 &&
+			    !is_author(name + at, len - at))
 				return true;
 	}
 	return false;
