@@ -261,11 +261,29 @@ callers(struct check *c, const struct stmt *s)
 			(void)check_variable(c, &q->word[i]); /* reports errors itself */
 }
 
+/* Programs that download a package at each start: a cell keeps nothing between two. */
+static void
+run_fetches(struct check *c, const struct word *w)
+{
+	static const char *const fetching[] = {"npx", "bunx", "uvx", "pipx"};
+	const char *slash = strrchr(w->text, '/');
+	const char *name = slash == NULL ? w->text : slash + 1;
+
+	for (size_t i = 0; i < ARRAY_LEN(fetching); i++)
+		if (strcmp(name, fetching[i]) == 0)
+			diag_warning(c->diag, w->at,
+			    "`%s` downloads a package at each start: `kennel install "
+			    "NAME "
+			    "-- %s ...` installs it once and drafts the policy",
+			    name, name);
+}
+
 static void
 check_run(struct check *c, struct stmt *s)
 {
 	const char *before;
 
+	run_fetches(c, &s->word[0]);
 	/* no message about any word shows a line with a secret */
 	for (size_t i = 1; i < s->word_n; i++) {
 		before =

@@ -24,7 +24,7 @@ typedef int lower_fn(struct lower *, const struct stmt *);
 
 static lower_fn lower_about, lower_cwd, lower_user, lower_tmp, lower_path, lower_hide,
     lower_no_proc, lower_oneshot, lower_remote, lower_auth;
-static int script_look(struct lower *, const struct stmt *);
+static int arguments_look(struct lower *, const struct stmt *);
 static int lower_tables(struct lower *);
 
 /* Passes over the statements, in the order of their tables. */
@@ -59,7 +59,7 @@ static const struct {
     {KW_WRITE, PASS_PATHS, lower_path},
     {KW_RUN, PASS_PROGRAMS, program_lower},
     {KW_EXEC, PASS_PROGRAMS, program_lower},
-    {KW_RUN, PASS_HIDE, script_look},
+    {KW_RUN, PASS_HIDE, arguments_look},
     {KW_DIGEST, PASS_HIDE, digest_lower},
     {KW_CWD, PASS_HIDE, lower_cwd},
     {KW_HIDE, PASS_HIDE, lower_hide},
@@ -376,27 +376,58 @@ is_synthetic(const char *path)
 	return false;
 }
 
-/* The script of an interpreter: the first argument that is no option, by its suffix. */
-static int
-script_look(struct lower *l, const struct stmt *s)
+/* Is it in the view, also if only as the parent of another row? */
+static bool
+is_seen(const struct lower *l, const char *real)
+{
+	if (strcmp(real, "/") == 0 || view_has(l, real, RIGHT_READ | RIGHT_WRITE))
+		return true;
+	for (size_t i = 0; i < l->view_n; i++)
+		if (path_inside(l->view[i].target, real))
+			return true;
+	return false;
+}
+
+/* Would an interpreter run this argument? By its suffix. */
+static bool
+is_script(const char *path)
 {
 	static const char *const suffix[] = {".js", ".mjs", ".cjs", ".ts", ".py"};
-	const struct word *w = s->word + 1;
-	const struct way *way;
-	const char *dot;
+	const char *dot = strrchr(path, '.');
 
-	while (w < s->word + s->word_n && w->text[0] == '-')
-		w++;
-	if (w == s->word + s->word_n || w->text[0] != '/' ||
-	    (dot = strrchr(w->text, '.')) == NULL)
-		return 0;
-	for (size_t i = 0; i < ARRAY_LEN(suffix); i++)
-		if (strcmp(dot, suffix[i]) == 0 &&
-		    (way = fs_cache_way(l->tree->fs_cache, w->text)) != NULL &&
-		    way->missing)
+	for (size_t i = 0; dot != NULL && i < ARRAY_LEN(suffix); i++)
+		if (strcmp(dot, suffix[i]) == 0)
+			return true;
+	return false;
+}
+
+/* The paths among the arguments of `run`; the first that is no option may be a script. */
+static int
+arguments_look(struct lower *l, const struct stmt *s)
+{
+	bool first = true;
+
+	for (size_t i = 1; i < s->word_n; i++) {
+		const struct word *w = &s->word[i];
+		const struct way *way;
+		bool script = first && is_script(w->text);
+
+		first = first && w->text[0] == '-';
+		if (!path_is_normal(w->text))
+			continue;
+		way = fs_cache_way(l->tree->fs_cache, w->text);
+		if (way == NULL || way->error != 0 || path_inside(way->real, "/sys"))
+			continue;
+		if (way->missing && script)
 			diag_warning(l->diag, w->at,
 			    "%s does not exist: the server cannot start until it does",
 			    w->text);
+		else if (!way->missing && !is_seen(l, way->real))
+			diag_warning(l->diag, w->at,
+			    "no `read` or `write` grants %s: the server %s; add `read "
+			    "%s`",
+			    w->text, script ? "cannot start" : "cannot open it", w->text);
+	}
 	return 0;
 }
 

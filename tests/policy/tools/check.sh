@@ -72,3 +72,15 @@ expect 0 "check: a file for others to include" check "$tmp/let.kennel"
 holds "... does not" grep -qx "$tmp/let.kennel: 0 servers, no errors, no warnings" "$tmp/out"
 expect 0 "check: two files" check "$tmp/let.kennel" "$tmp/ok.kennel"
 holds "... are counted together" grep -qx "2 files: 1 server, no errors, 1 warning" "$tmp/out"
+
+# an argument of `run` that the cell does not have; /tmp is its own
+script=$(python3 -c 'import os; print(os.path.realpath(os.__file__))')
+printf 'server a {\n\trun /bin/true %s /usr/share / /tmp -v %s.none\n\tuser nobody\n}\n' \
+    "$script" "$script" >"$tmp/unseen.kennel"
+expect 0 "check: a script and a directory that no grant includes" check "$tmp/unseen.kennel"
+holds "... both have a warning" grep -q ', 2 warnings$' "$tmp/out"
+holds "... the script's says what to add" grep -q "grants $script: the server cannot start; add \`read $script\`" "$tmp/err"
+holds "... and the directory's" grep -q "grants /usr/share: the server cannot open it" "$tmp/err"
+sed -i "s|user|read $script /usr/share/doc\n\tuser|" "$tmp/unseen.kennel"
+expect 0 "check: with grants of the script and in the directory" check "$tmp/unseen.kennel"
+holds "... there is no warning" grep -q ', no warnings$' "$tmp/out"
