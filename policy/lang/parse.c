@@ -7,6 +7,7 @@
 #include "policy/base/arena.h"
 #include "policy/base/fs_cache.h"
 #include "policy/lang/parse.h"
+#include "policy/lang/scalar.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -250,18 +251,6 @@ body(struct parser *p, struct server *server, struct at open)
 	parse_advance(p);
 }
 
-/* A letter or digit, then letters, digits, `_` and `-`. */
-static bool
-server_name(const struct word *w)
-{
-	size_t i;
-
-	for (i = 0; i < w->len; i++)
-		if (!name_byte((unsigned char)w->text[i]) && w->text[i] != '-')
-			return false;
-	return w->len > 0 && w->len <= 64 && w->text[0] != '-' && w->text[0] != '_';
-}
-
 bool
 parse_open(struct parser *p, const char *what)
 {
@@ -294,11 +283,9 @@ named_body(struct parser *p, struct server *s, const char *what)
 	if (parse_keyword(p) != KW_NONE)
 		parse_reserved(p);
 	s->name = p->tok.word;
-	if (!server_name(&s->name))
-		diag_error(p->diag, s->name.at,
-		    "invalid %s name: use up to 64 letters, digits, `_` and `-`, "
-		    "starting with a letter or digit",
-		    what);
+	if (!server_name_is_valid(s->name.text, s->name.len))
+		diag_error(
+		    p->diag, s->name.at, "invalid %s name: use " SERVER_NAME_TAKES, what);
 	parse_advance(p);
 	open = p->tok.at;
 	if (!parse_open(p, "the name"))

@@ -5,6 +5,7 @@
 #include "policy/sealed/sealed.h"
 #include "shim/base/array.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
@@ -218,6 +219,18 @@ limit_value(enum sealed_limit_kind kind, const char *text, uint64_t *ret)
 		return -EINVAL;
 	*ret = v;
 	return 0;
+}
+
+/* ---- names --------------------------------------------------------------- */
+
+bool
+server_name_is_valid(const char *name, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)name[i]) &&
+		    (i == 0 || (name[i] != '_' && name[i] != '-')))
+			return false;
+	return len > 0 && len <= 64;
 }
 
 /* ---- paths --------------------------------------------------------------- */

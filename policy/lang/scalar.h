@@ -17,6 +17,10 @@ int unit_percent(const char *, uint64_t *ret); /* 200% */
 int unit_count(const char *, uint64_t *ret);
 /* True: absolute, in normal form, no NUL. */
 bool path_is_normal(const char *);
+/* The name of a server or block: a letter or digit, then letters, digits, `_` and `-`. */
+bool server_name_is_valid(const char *, size_t len);
+#define SERVER_NAME_TAKES \
+	"up to 64 letters, digits, `_` and `-`, starting with a letter or digit"
 /*
  * Variables that a policy may not set, because loaders and interpreters use
  * them.

@@ -329,6 +329,7 @@ int
 init_main(int argc, char **argv)
 {
 	static struct plan p = {.start = true};
+	const char *refused;
 	int i, n, status;
 
 	for (i = 1; i < argc && strcmp(argv[i], "--") != 0; i += n) {
@@ -342,9 +343,9 @@ init_main(int argc, char **argv)
 			    "expected -- between the name and the command");
 		if (argv[i][0] == '-')
 			return help_refuse(&kennel_help, argv[0], argv[i]);
-		if (!draft_name_ok(argv[i]))
-			return help_usage(&kennel_help, argv[0],
-			    "expected a name of a-z, 0-9, -, _ and . for the server");
+		refused = draft_name_refused(argv[i]);
+		if (refused != NULL)
+			return help_usage(&kennel_help, argv[0], refused);
 		p.d.name = argv[i];
 		n = 1;
 	}

@@ -57,8 +57,8 @@ int draft_variable(struct draft *, char *text, bool secret);
  * text is kept and changed. */
 int draft_vault(struct draft *, char *text);
 
-/* options.c: a valid name of a server in the language? */
-bool draft_name_ok(const char *);
+/* options.c: NULL; or why a policy cannot have a server of this name. */
+const char *draft_name_refused(const char *);
 /* Is it a scope of `net ... to`, of --to? Otherwise reports it. */
 bool draft_scope_ok(const char *);
 /* Sets the directory to work in: 0 or -errno. */

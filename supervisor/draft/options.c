@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "policy/lang/host.h"
+#include "policy/lang/keyword.h"
+#include "policy/lang/scalar.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "shim/host/passwd_line.h"
@@ -19,14 +21,16 @@
 
 #define NOBODY 65534 /* that a server of root runs as */
 
-bool
-draft_name_ok(const char *name)
+const char *
+draft_name_refused(const char *name)
 {
-	const char *first = "abcdefghijklmnopqrstuvwxyz0123456789";
-	const char *rest = "abcdefghijklmnopqrstuvwxyz0123456789-_.";
-
-	return name[0] != '\0' && strchr(first, name[0]) != NULL &&
-	       name[strspn(name, rest)] == '\0' && strlen(name) <= 64;
+	if (!server_name_is_valid(name, strlen(name)))
+		return "invalid name of a server: use " SERVER_NAME_TAKES;
+	if (keyword_find(name, strlen(name)) != KW_NONE)
+		return "this name is a keyword of the policy language: choose another "
+		       "name "
+		       "for the server";
+	return NULL;
 }
 
 bool

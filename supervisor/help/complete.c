@@ -28,7 +28,7 @@ offer_servers_of(const char *path, const char *begun)
 	FILE *f = fopen(path, "re");
 
 	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
-		if (sscanf(line, " server %64[a-z0-9._-]", name) == 1)
+		if (sscanf(line, " server %64[A-Za-z0-9_-]", name) == 1)
 			offer(name, begun);
 	if (f != NULL)
 		(void)fclose(f); /* read-only */

@@ -180,6 +180,7 @@ take_option(struct install *in, char **argv, int left)
 static int
 parse(struct install *in, int argc, char **argv)
 {
+	const char *refused;
 	int i, n;
 
 	for (i = 1; i < argc && strcmp(argv[i], "--") != 0; i += n) {
@@ -193,9 +194,9 @@ parse(struct install *in, int argc, char **argv)
 		if (in->name != NULL)
 			return help_usage(&kennel_help, argv[0],
 			    "expected -- between the name and the command");
-		if (!draft_name_ok(argv[i]))
-			return help_usage(&kennel_help, argv[0],
-			    "expected a name of a-z, 0-9, -, _ and . for the server");
+		refused = draft_name_refused(argv[i]);
+		if (refused != NULL)
+			return help_usage(&kennel_help, argv[0], refused);
 		in->name = argv[i];
 		n = 1;
 	}

@@ -437,7 +437,7 @@ name_it(struct trial *t, const char *package)
 		t->name[n++] = (char)(isascii(c) && isalnum(c) ? c : '-');
 	}
 	t->name[n] = '\0';
-	if (!draft_name_ok(t->name))
+	if (draft_name_refused(t->name) != NULL)
 		(void)snprintf(t->name, sizeof(t->name), "server"); /* fits */
 }
 

@@ -478,6 +478,7 @@ learn_main(int argc, char **argv)
 {
 	static struct plan p = {.found = {{.fd = -1}, {.fd = -1}}}; /* large */
 	static char home[PATH_MAX];
+	const char *refused;
 	int i, n;
 
 	/* the paths of the roots have no links */
@@ -493,11 +494,11 @@ learn_main(int argc, char **argv)
 			continue;
 		if (argv[i][0] == '-')
 			return help_refuse(&kennel_help, argv[0], argv[i]);
-		if (p.d.name != NULL || !draft_name_ok(argv[i]))
-			return help_usage(&kennel_help, argv[0],
-			    "expected a name of a-z, 0-9, -, _ and . for the server, "
-			    "then "
-			    "--");
+		refused = p.d.name != NULL
+			      ? "expected -- between the name and the command"
+			      : draft_name_refused(argv[i]);
+		if (refused != NULL)
+			return help_usage(&kennel_help, argv[0], refused);
 		p.d.name = argv[i];
 		n = 1;
 	}

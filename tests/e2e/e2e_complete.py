@@ -15,7 +15,7 @@ def prepare():
     for d in ("policies", "sealed"):
         os.makedirs(HOME + "/" + d, exist_ok=True)
     with open(HOME + "/policies/two.kennel", "w") as f:
-        f.write("# server in-a-comment\nserver github {\n    run /bin/true\n}\n  server gitlab {\n}\n")
+        f.write("# server in-a-comment\nserver github {\n    run /bin/true\n}\n  server gitlab {\n}\nserver Big_1 {\n}\n")
     open(HOME + "/sealed/notes.sealed", "w").close()
     open(HOME + "/policies/not-a-policy.txt", "w").close()
 
@@ -35,7 +35,7 @@ def offered():
     for verb in ("run", "audit", "secret", "init"):
         check(verb in offers(""), verb)
     absent("complete", offers(""))
-    equal(sorted(offers("run", "")), ["github", "gitlab", "notes"])
+    equal(sorted(offers("run", "")), ["Big_1", "github", "gitlab", "notes"])
     equal(offers("run", "gith"), ["github"])
     equal(sorted(offers("audit", "log", "--ver")), ["--verdict", "--verified"])
     equal(offers("audit", "log", "--verdict", "de"), ["deny"])

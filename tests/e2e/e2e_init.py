@@ -48,6 +48,21 @@ def npx():
     check(not os.path.exists(HOME + "0/policies"), "a policy was written")
 
 
+@test("a name that no policy may have is refused before anything is written; both cases may be used")
+def names():
+    env = program("node")
+    for name, why in (("a.b", "invalid name of a server"), ("-a", "-a"), ("_a", "invalid name"),
+                      ("x" * 65, "up to 64"), ("", "invalid name"), ("run", "keyword")):
+        status, _, err = init(name, "--", "node", "/srv/x.js", env=env, n=90)
+        equal(status, 64, name)
+        within(why, err)
+    check(not os.path.exists(HOME + "90/policies"), "a policy was written")
+    script = package(TMP + "/init-names", "x") + "/dist/index.js"
+    status, out, err = init("Big_1-x", "--no-start", "--", "node", script, env=env, n=90)
+    equal(status, 0, out + err)
+    check(os.path.exists(HOME + "90/policies/Big_1-x.kennel"), "the draft")
+
+
 @test("what was installed for npx is started directly, by the preset for its package")
 def preset():
     env = program("node")
