@@ -27,8 +27,8 @@
 #define TMP_LEN_MIN (64u << 10)
 #define TMP_LEN_MAX (1ULL << 40)
 
-/* Where bare program names are looked up at compile time. */
-static const char *const bin_folders[] = {"/usr/local/bin", "/usr/bin", "/bin"};
+const char *const check_bin_dirs[CHECK_BIN_DIRS_N] = {
+    "/usr/local/bin", "/usr/bin", "/bin"};
 
 #define show check_show
 
@@ -107,8 +107,8 @@ program_find(struct check *c, struct word *w)
 	size_t i;
 	int n;
 
-	for (i = 0; i < ARRAY_LEN(bin_folders); i++) {
-		n = snprintf(buf, sizeof(buf), "%s/%s", bin_folders[i], w->text);
+	for (i = 0; i < CHECK_BIN_DIRS_N; i++) {
+		n = snprintf(buf, sizeof(buf), "%s/%s", check_bin_dirs[i], w->text);
 		if (n < 0 || (size_t)n >= sizeof(buf))
 			continue;
 		/* syscalls: newfstatat faccessat2 access faccessat */

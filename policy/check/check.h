@@ -23,6 +23,10 @@ void check_exception(struct check *, const struct stmt *);
 /* Does this value look like a secret, with the name of its variable or header, or the
  * argument before it? (settings.c) */
 bool check_is_secret(const char *name, const char *value);
+/* Where a program without a directory is looked up, in this order: by the compiler, and
+ * by requests to a compiled policy. */
+#define CHECK_BIN_DIRS_N 3
+extern const char *const check_bin_dirs[CHECK_BIN_DIRS_N];
 /* The qualifier, or NULL. */
 const struct qual *stmt_qual(const struct stmt *, enum keyword);
 

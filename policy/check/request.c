@@ -1,6 +1,7 @@
 /*
  * Translates a request from the command line into one for the matcher.
  */
+#include "policy/check/check.h"
 #include "policy/check/request.h"
 #include "policy/sealed/policy.h"
 #include "shim/base/array.h"
@@ -114,8 +115,8 @@ request_say(const struct request *a, FILE *f)
 
 /* ---- calls of the matcher ------------------------------------------------ */
 
-uint32_t
-request_image(const struct policy *p, const struct sealed_server *s, const char *path)
+static uint32_t
+image_at(const struct policy *p, const struct sealed_server *s, const char *path)
 {
 	struct path_resolved real;
 	const char *names[2] = {path, NULL};
@@ -135,6 +136,22 @@ request_image(const struct policy *p, const struct sealed_server *s, const char 
 				return s->images.first + i;
 		}
 	return SEALED_NONE;
+}
+
+uint32_t
+request_image(const struct policy *p, const struct sealed_server *s, const char *path)
+{
+	char full[PATH_MAX];
+	uint32_t found = SEALED_NONE;
+
+	if (strchr(path, '/') != NULL)
+		return image_at(p, s, path);
+	/* as in the cell: what is not granted is not there */
+	for (size_t i = 0; i < CHECK_BIN_DIRS_N && found == SEALED_NONE; i++)
+		if (snprintf(full, sizeof(full), "%s/%s", check_bin_dirs[i], path) <
+		    (int)sizeof(full))
+			found = image_at(p, s, full);
+	return found;
 }
 
 struct policy_exec_ask

@@ -57,7 +57,8 @@ struct policy_gate_ask request_gate(
 struct policy_net_ask request_net(const struct request *);
 /*
  * The IMAGES row of a path: as granted, by its canonical name, or by what it
- * resolves to on this machine; or SEALED_NONE.
+ * resolves to on this machine; or SEALED_NONE. A name without a directory is
+ * looked up as the compiler does.
  */
 uint32_t request_image(
     const struct policy *, const struct sealed_server *, const char *path);

@@ -250,3 +250,16 @@ says "by: exec allow $found x"
 expect 1 "explain: S4-60 a file of that name elsewhere is not granted" explain "$tmp/bare.kennel" s exec "$tmp/other/true" x
 expect 0 "check: S4-60 a warning names the file" check "$tmp/bare.kennel"
 holds "... $found" grep -qF "\`true\` resolves to $found" "$tmp/err"
+
+# a program without a directory is looked up as the compiler does
+printf 'server a {\n\trun /bin/true\n\tuser nobody\n\texec allow head log\n}\n' >"$tmp/bare.kennel"
+expect 0 "explain: a program without a directory" explain "$tmp/bare.kennel" a exec head log
+says "allow: exec head log"
+expect 1 "explain: ... with another argument" explain "$tmp/bare.kennel" a exec head x
+says "argument 1 is \`x\`; expected \`log\`"
+expect 1 "explain: ... that is not granted" explain "$tmp/bare.kennel" a exec id log
+says "by: no rule matches: denied by default"
+expect 0 "query run: a program without a directory" query "$tmp/bare.kennel" run head
+says "a: allow: exec allow /usr/bin/head log"
+expect 0 "query run: ... and its arguments" query "$tmp/bare.kennel" run head log
+expect 1 "query run: ... that is not granted" query "$tmp/bare.kennel" run id
