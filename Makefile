@@ -471,6 +471,7 @@ REGISTRY = \
 # The questions that a log answers.
 QUERY = \
 	$(HELP) \
+	policy/sealed/accessors.o \
 	policy/sealed/net_hint.o \
 	supervisor/audit/log/kept_payloads.o \
 	supervisor/audit/log/kept_policies.o \

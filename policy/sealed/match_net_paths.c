@@ -167,20 +167,6 @@ follow(const struct policy *p, const struct sealed_mount *m, char path[PATH_LEN_
 	return *rest[0] == 0 && *rest[1] == 0 && len > 0;
 }
 
-/* The files of the synthetic /etc (leash/cell/etc_dev.c); it has no others. */
-static bool
-etc_has(const char *path)
-{
-	static const char *const names[] = {"/etc", "/etc/passwd", "/etc/group",
-	    "/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/ld.so.cache"};
-	size_t i;
-
-	for (i = 0; i < ARRAY_LEN(names); i++)
-		if (strcmp(path, names[i]) == 0)
-			return true;
-	return false;
-}
-
 struct policy_answer
 policy_match_path(const struct policy *p, const struct sealed_server *s, const char *path,
     enum sealed_mount_right right)
@@ -203,7 +189,7 @@ policy_match_path(const struct policy *p, const struct sealed_server *s, const c
 	}
 	if (m == NULL || links == LINKS_MAX)
 		return answer;
-	if (m->kind == MOUNT_ETC && !etc_has(at))
+	if (m->kind == MOUNT_ETC && !policy_etc_has(at))
 		return answer;
 	/* A created directory and a file grant only themselves, nothing below. */
 	if ((m->right & right) != 0 && ((m->kind != MOUNT_DIR && m->kind != MOUNT_FILE) ||

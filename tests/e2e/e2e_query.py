@@ -1105,5 +1105,22 @@ def touched():
     equal(sorted(how(folder)), ["could not see", "could read"])
 
 
+@test("touched: the cell's own /etc has no file of this machine; /tmp and /etc/passwd are the server's own")
+def touched_own():
+    env = {"KENNEL_HOME": TMP + "/touched-own"}
+    s = kennel_run("    run %s\n    tool allow echo\n    read /etc/ssl\n" % words(TOY), env=env)
+    s.initialize()
+    s.close()
+
+    def how(path):
+        return [(r["how"], r["path"]) for r in rows("touched", path, env=env)]
+    for path in "/etc/shadow", "/etc/hostname", "/etc/kennel/trust":
+        equal(how(path), [], path)
+    equal(how("/etc/passwd"), [("had its own", "/etc (base)")])
+    equal(how("/tmp/x"), [("had its own", "/tmp (base)")])
+    # the control: what a line grants
+    equal(how("/etc/ssl/x"), [("could read", "/etc/ssl (read)")])
+
+
 if __name__ == "__main__":
     main()

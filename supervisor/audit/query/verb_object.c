@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policy/sealed/policy.h"
 #include "shim/base/array.h"
 #include "shim/base/hex.h"
 #include "shim/base/loop.h"
@@ -198,14 +199,31 @@ put_touched(
 	table_text(&ask->table, path);
 }
 
+static bool
+is_why(const char *item, enum sealed_mount_why why)
+{
+	const char *name = policy_why_name(why), *at = strrchr(item, '(');
+	size_t n = strlen(name);
+
+	return at != NULL && strncmp(at + 1, name, n) == 0 &&
+	       strcmp(at + 1 + n, ")") == 0;
+}
+
+/* A mount that the leash fills: no file of the host is in it. */
+static bool
+is_own(const char *item)
+{
+	return is_why(item, WHY_BASE) || is_why(item, WHY_TMP);
+}
+
 /* Of "ro /usr/lib/x (library)": how the server could use it. */
 static const char *
 how_mounted(const char *item)
 {
-	size_t n = strlen(item), hide = strlen(" (hide)");
-
-	if (n > hide && strcmp(item + n - hide, " (hide)") == 0)
+	if (is_why(item, WHY_HIDE))
 		return "could not see";
+	if (is_own(item))
+		return "had its own";
 	return strncmp(item, "rw ", 3) == 0 ? "could write" : "could read";
 }
 
@@ -232,6 +250,10 @@ see_mounts(struct ask *ask, const struct log_record *record,
 			longest = len;
 		}
 	}
+	/* as policy_match_path: the cell's own /etc has only the files that kennel writes */
+	if (deepest != NULL && is_own(deepest) &&
+	    covers("/etc", strlen("/etc"), ask->word) && !policy_etc_has(ask->word))
+		return;
 	if (deepest != NULL)
 		put_touched(ask, record, how_mounted(deepest), strchr(deepest, ' ') + 1);
 }
