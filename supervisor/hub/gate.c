@@ -66,6 +66,26 @@ limit_judge(const struct gate_ask *ask, const struct policy_gate_ask *match,
 	return ret->over.gate;
 }
 
+/* Why no line decides: the first line that grants the name but not this call. */
+static void
+find_near(const struct gate_ask *ask, const struct policy_gate_ask *match,
+    struct gate_answer *ret)
+{
+	const struct sealed_range *rows = &ask->server->gates;
+
+	for (uint32_t i = 0; ret->miss == MISS_NONE && i < rows->n; i++) {
+		const struct sealed_gate *g = &ask->policy->gate[rows->first + i];
+		enum policy_miss miss = policy_gate_miss(ask->policy, g, match);
+
+		if (g->verdict == VERDICT_DENY ||
+		    (miss != MISS_COND && miss != MISS_EXCEPT && miss != MISS_EXPIRED))
+			continue;
+		ret->miss = miss;
+		(void)policy_at(
+		    ask->policy, g->at, ret->near, sizeof(ret->near)); /* fits */
+	}
+}
+
 void
 gate_judge(const struct gate_ask *ask, struct gate_answer *ret)
 {
@@ -87,8 +107,11 @@ gate_judge(const struct gate_ask *ask, struct gate_answer *ret)
 	ret->odd =
 	    ask->kind == GATE_RESOURCE && uri_form(ask->name, ask->name_len) == URI_ODD;
 	ret->because = ret->instead = "";
-	ret->at[0] = '\0';
+	ret->at[0] = ret->near[0] = '\0';
+	ret->miss = MISS_NONE;
 	by = limit_judge(ask, &match, a.gate, ret);
+	if (by == NULL && a.verdict == VERDICT_DENY)
+		find_near(ask, &match, ret);
 	if (by == NULL)
 		return;
 	ret->because = policy_str(ask->policy, by->because);
@@ -133,7 +156,22 @@ gate_reason(const struct gate_answer *a)
 
 	if (strcmp(outcome, "deny") != 0 || a->at[0] != '\0' || a->method)
 		return outcome;
-	return a->odd ? "not in normal form" : "no line grants it";
+	if (a->odd)
+		return "not in normal form";
+	/* no other line is missing, so the log's readers must not propose one */
+	if (a->miss == MISS_COND)
+		return "the condition of the line that grants it does not hold";
+	if (a->miss == MISS_EXCEPT)
+		return "the line that grants others like it excludes it (`except`)";
+	if (a->miss == MISS_EXPIRED)
+		return "the exception of the line that grants it has expired";
+	return "no line grants it";
+}
+
+const char *
+gate_rule(const struct gate_answer *a)
+{
+	return a->at[0] != '\0' ? a->at : a->near;
 }
 
 /* As in "rate limit: 30 in 1m, try again in 12 s". */
@@ -205,10 +243,15 @@ put_reason(const struct gate_answer *a, const char *what, const char *name,
 		    "segments, empty segments, `\\`, an upper-case scheme or "
 		    "percent-encoded letters",
 		    NAME_SHOWN, name); /* so */
+	else if (a->miss == MISS_COND)
+		(void)snprintf(out, GATE_TEXT_MAX,
+		    "kennel: the arguments of the %s \"%.*s\" do not meet a condition of "
+		    "the policy; it was not used. Do not try again with the same "
+		    "arguments: use others, or ask the user to change the policy",
+		    what, NAME_SHOWN, name); /* so */
 	else if (a->at[0] == '\0')
 		(void)snprintf(out, GATE_TEXT_MAX,
-		    "kennel: the policy grants no %s named \"%.*s\" with these "
-		    "arguments; "
+		    "kennel: the policy grants no %s named \"%.*s\"; "
 		    "it was not used. Do not try again: use what the list shows, or ask "
 		    "the user to change the policy",
 		    what, NAME_SHOWN, name); /* so */

@@ -111,6 +111,10 @@ struct gate_answer {
 	const char *because;       /* the policy's text, or "" */
 	const char *instead;       /* likewise */
 	char at[GATE_AT_MAX];      /* the deciding line, or "" */
+	/* No line decides: a line that grants the name, and its requirement that this
+	 * call does not meet; else "" and MISS_NONE. */
+	char near[GATE_AT_MAX];
+	enum policy_miss miss;
 };
 
 /* Decides whether this tool, resource or prompt may be used; in a list: with any
@@ -122,6 +126,8 @@ void gate_count(const struct gate_ask *);
 const char *gate_outcome(const struct gate_answer *);
 /* The same for the log, where a refusal without a line has a reason. */
 const char *gate_reason(const struct gate_answer *);
+/* The line for the log: the deciding one, or the near one; or "". */
+const char *gate_rule(const struct gate_answer *);
 
 /* Writes one sentence for an agent: what was refused, why, by which line. Returns
  * out. */

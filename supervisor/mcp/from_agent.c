@@ -65,7 +65,7 @@ refuse_name(struct session *s, const struct json_message *m, const struct method
 		s->error = r;
 	session_say(s, &s->to_agent);
 	record_refused(
-	    s, "agent", s->method, s->name, &id, answer->at, gate_reason(answer));
+	    s, "agent", s->method, s->name, &id, gate_rule(answer), gate_reason(answer));
 	return DROP;
 }
 

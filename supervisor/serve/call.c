@@ -285,7 +285,8 @@ is_refused(struct hub *h, const struct incoming *in, const struct named_tool *t,
 	    .rule = answer.at, .because = answer.because, .instead = answer.instead};
 	reply_refusal(h, in, gate_text(&answer, GATE_TOOL, t->name, text),
 	    gate_outcome(&answer), &why);
-	records_refused(h, in, t->server, t->name, answer.at, gate_reason(&answer));
+	records_refused(
+	    h, in, t->server, t->name, gate_rule(&answer), gate_reason(&answer));
 	return true;
 }
 

@@ -274,7 +274,7 @@ is_denied(struct hub *h, struct incoming *in, struct server *s, const char *tool
 		return false;
 	reply_state(
 	    h, in, s->name, tool, "denied", gate_text(&answer, GATE_TOOL, tool, text));
-	records_refused(h, in, s, tool, answer.at, gate_reason(&answer));
+	records_refused(h, in, s, tool, gate_rule(&answer), gate_reason(&answer));
 	return true;
 }
 
