@@ -20,13 +20,15 @@
 
 enum { SERVER, KIND, LINE, REASON, PARTS };
 
-/* The program of a refused exec, if it is a path. */
+/* The program of a refused exec, if it is a path and no line is about it. */
 static const char *
 program_of(const struct log_record *record)
 {
 	const char *program = log_record_text(record, "program");
 
-	return strcmp(record->kind, "exec") == 0 && program != NULL && program[0] == '/'
+	return program != NULL && program[0] == '/' &&
+		       log_record_text(record, "rule") == NULL &&
+		       log_record_is(record, "verdict", "deny")
 		   ? program
 		   : NULL;
 }
@@ -36,15 +38,14 @@ see(void *arg, const struct log_record *record)
 {
 	struct groups *groups = arg;
 	char hint[GRANT_HINT_MAX];
+	bool exec = strcmp(record->kind, "exec") == 0;
 	const char *part[PARTS] = {
 	    [SERVER] = log_record_text(record, "server"),
 	    [KIND] = record->kind,
-	    [LINE] = grant_hint(record, hint),
+	    [LINE] = exec ? program_of(record) : grant_hint(record, hint),
 	    [REASON] = log_record_text(record, "reason"),
 	};
 
-	if (part[LINE] == NULL)
-		part[LINE] = program_of(record);
 	if (part[SERVER] == NULL || part[LINE] == NULL || log_record_absent(record))
 		return 0; /* no line could grant it */
 	return group_count(groups, record, part, PARTS) != NULL ? 0 : -E2BIG;

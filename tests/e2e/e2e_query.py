@@ -170,6 +170,46 @@ def ungranted():
     equal((why["reason"], why["would allow it"]), ("no line grants it", "tool allow env"))
 
 
+@test("a line that denies, or whose condition does not hold, is named; no wider line is proposed")
+def restricted():
+    env = {"KENNEL_HOME": TMP + "/restricted"}
+    os.makedirs(env["KENNEL_HOME"], mode=0o700)
+    s = kennel_run("    run %s\n    exec allow /bin/echo a\n    exec deny /bin/echo b\n    tool allow echo when args.text == \"a\"\n"
+                   "    tool allow \"exec\"\n    tool deny getenv\n" % words(TOY), env=env)
+    s.initialize()
+    equal(s.text("echo", text="a"), "a", "the control")
+    r = s.call("echo", text="b")
+    within("do not meet a condition of the policy", json.dumps(r))
+    absent("the list shows", json.dumps(r))
+    within('grants no tool named \\"env\\"; it was', json.dumps(s.call("env")))
+    s.call("getenv", var="HOME")
+    for argument in "b", "c":
+        s.call("exec", argv=["/bin/echo", argument])
+    s.close()
+    check(wait_for(lambda: not descendants(os.getpid()), 8), "the recorder stays")
+    denied = {}
+    for d in rows("denials", env=env):
+        denied[(d["object"], (d["rule"] or "-").rsplit(":", 1)[-1] if d["object"] == "/bin/echo" else None)] = d
+    for d in denied.values():
+        why = explained(d["last_idx"], env)
+        equal((d["object"], "would allow it" in why, "to grant it" in (d["reason"] or "")),
+              (d["object"], d["object"] == "env", d["object"] == "env"), why)
+    echo, getenv = denied[("echo", None)], denied[("getenv", None)]
+    equal(echo["reason"], "the condition of the line that grants it does not hold")
+    check(matches(r"\.kennel:\d+$", echo["rule"]) and int(getenv["rule"].rsplit(":", 1)[1]) == int(echo["rule"].rsplit(":", 1)[1]) + 2,
+          (echo, getenv))
+    within("denies it", explained(getenv["last_idx"], env)["explanation"])
+    exec_ = [explained(d["last_idx"], env)["explanation"] for d in denied.values() if d["object"] == "/bin/echo"]
+    equal(len(exec_), 2)
+    within("denies it", " ".join(exec_))
+    within("with other arguments", " ".join(exec_))
+    lines = run([KENNEL, "learn", "--from-log"], env=env).stdout.decode()
+    within("    tool allow env    # ", lines)
+    for never in "tool allow echo", "tool allow getenv":
+        absent(never, lines)
+    equal(lines.count("/bin/echo"), 1, "the arguments that no line names, for a person: " + lines)
+
+
 @test("audit tools counts the calls of each tool, and the page has the same numbers")
 def counted():
     env = decided_session()

@@ -181,6 +181,20 @@ static const struct told second_session[] = {
     {EVENT_APPROVE, {WHO("github", POLICY_2), {KEY_METHOD, "reopen"}, {KEY_NAME, "merge"},
 			{KEY_VERDICT, "allow"}, {KEY_OUTCOME, "reopened"},
 			{KEY_APPROVER, "uid 0, pid 1"}, {KEY_CHANNEL, "command"}}},
+    /* lines that grant it, but not so: no wider line is proposed */
+    {EVENT_REFUSED,
+	{WHO("github", POLICY_2), CALL("sum", "12"), {KEY_VERDICT, "deny"},
+	    {KEY_RULE, "g.kennel:7"},
+	    {KEY_REASON, "the condition of the line that grants it does not hold"}}},
+    {EVENT_EXEC, {WHO("github", POLICY_2), {KEY_VERDICT, "deny"},
+		     {KEY_RULE, "g.kennel:8"}, {KEY_PROGRAM, "/usr/bin/git"}}},
+    {EVENT_EXEC,
+	{WHO("github", POLICY_2), {KEY_VERDICT, "deny"}, {KEY_PROGRAM, "/usr/bin/git"},
+	    {KEY_REASON, "no grant has these arguments"}}},
+    {EVENT_EGRESS,
+	{WHO("github", POLICY_2), {KEY_NAME, "api.github.com"}, {KEY_PORT, NULL, 443},
+	    {KEY_VERDICT, "deny"},
+	    {KEY_REASON, "the ClientHello names another server: evil.example"}}},
 };
 
 static inline void

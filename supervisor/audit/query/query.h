@@ -155,12 +155,20 @@ const char *session_end_gap(const struct group_row *, enum session_end);
 /* ---- what would allow a refused action (grant_hint.c) ------------------------------- */
 
 #define GRANT_HINT_MAX 512
-/* For the record of a refused tool, resource, prompt or connection: the line, in out.
- * NULL: it was refused for a reason that no line changes, or its name cannot be in a
- * policy. */
+/* For the record of a refused program, tool, resource, prompt or connection: the line, in
+ * out.  NULL: a line denies it or grants it only otherwise, as with a condition, so that
+ * the hint would remove that restriction; or it was refused for a reason that no line
+ * changes, or its name cannot be in a policy. */
 const char *grant_hint(const struct log_record *, char out[GRANT_HINT_MAX]);
 /* Was it refused because no line of the policy grants it? */
 bool grant_missing(const struct log_record *);
+/* Does the line that it names deny it, and not only fail to grant it? */
+bool grant_line_denies(const struct log_record *);
+/* Does the policy grant the program with other arguments? */
+bool grant_other_arguments(const struct log_record *);
+/* The server that the program asked for on a connection to another one; NULL: it did
+ * not. */
+const char *grant_other_name(const struct log_record *);
 
 /* Families of verbs; a row without a name ends each. */
 extern const struct verb verbs_log[], verbs_session[], verbs_object[], verbs_egress[],

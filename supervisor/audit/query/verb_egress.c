@@ -56,17 +56,25 @@ in_cidr(const char *cidr, const char *address)
 }
 
 static bool
-is_meant(const struct ask *ask, const char *name, const char *address)
+is_name(const char *name, const char *word)
 {
-	const char *word = ask->word;
-	size_t n = name != NULL ? strlen(name) : 0, w = word != NULL ? strlen(word) : 0;
+	size_t n = name != NULL ? strlen(name) : 0, w = strlen(word);
 
-	if (word == NULL || (name != NULL && strcmp(name, word) == 0) ||
-	    (address != NULL && strcmp(address, word) == 0) || in_cidr(word, address))
+	if (name != NULL && strcmp(name, word) == 0)
 		return true;
 	/* "*.example.com" */
 	return w > 2 && word[0] == '*' && n > w - 1 &&
 	       strcmp(name + n - (w - 1), word + 1) == 0;
+}
+
+/* other: the server that the program asked for instead, or NULL. */
+static bool
+is_meant(const struct ask *ask, const char *name, const char *other, const char *address)
+{
+	const char *word = ask->word;
+
+	return word == NULL || is_name(name, word) || is_name(other, word) ||
+	       (address != NULL && strcmp(address, word) == 0) || in_cidr(word, address);
 }
 
 /* "First" refers to the whole log, not to the queried range. */
@@ -144,7 +152,7 @@ put_open(struct ask *ask, const struct group_row *row, const char *outcome)
 {
 	struct table *table = &ask->table;
 
-	if (row->first_ts < ask->from_ns || !is_meant(ask, row->part[NAME], NULL))
+	if (row->first_ts < ask->from_ns || !is_meant(ask, row->part[NAME], NULL, NULL))
 		return;
 	table_number(table, row->first_idx);
 	table_number(table, row->first_ts);
@@ -201,8 +209,8 @@ see_egress(void *arg, const struct log_record *record)
 			return -E2BIG;
 		first = (start->flag & IS_FIRST) != 0 || first;
 	}
-	if (record->ts >= ask->from_ns &&
-	    is_meant(ask, part[1], log_record_text(record, "address")))
+	if (record->ts >= ask->from_ns && is_meant(ask, part[1], grant_other_name(record),
+					      log_record_text(record, "address")))
 		put_record(ask, record,
 		    start != NULL && (start->flag & IS_OPEN) != 0 ? start : NULL, first);
 	if (start != NULL)

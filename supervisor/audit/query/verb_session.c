@@ -148,25 +148,22 @@ static const struct column why_column[] = {
     {"answer", CELL_TEXT, 0},
 };
 
-/* What enforced the decision, and what would have allowed it. The first row whose
- * fields all exist applies. */
+/* What enforced the decision. The first row whose fields all exist applies. */
 static const struct {
-	const char *kind, *has, *mechanism, *allow;
+	const char *kind, *has, *mechanism;
 } reason[] = {
-    {"exec", "program", "exec gate: decided at execve, checked again on the mapped image",
-	"exec allow {program} **"},
-    {"refused", "mode", "start: refused before a cell was made", NULL},
-    {"refused", "name", "kennel's tool gate, before the message was forwarded", NULL},
-    {"refused", "method", "kennel's message check, before the message was forwarded",
-	NULL},
-    {"refused", NULL, "before anything was started or forwarded", NULL},
-    {"call", NULL, "kennel's tool gate", "it was allowed"},
-    {"start", NULL, "the leash, from the sealed policy", "it was allowed"},
-    {"secrets", NULL, "the leash, from the sealed policy", "it was allowed"},
-    {"scrub", NULL, "the leash's scrubber, on the server's output", NULL},
-    {"egress", "name", "relay: the cell has no other network access",
-	"net allow {name}[:{port}]"},
-    {"approve", NULL, "a person's answer", NULL},
+    {"exec", "program",
+	"exec gate: decided at execve, checked again on the mapped image"},
+    {"refused", "mode", "start: refused before a cell was made"},
+    {"refused", "name", "kennel's tool gate, before the message was forwarded"},
+    {"refused", "method", "kennel's message check, before the message was forwarded"},
+    {"refused", NULL, "before anything was started or forwarded"},
+    {"call", NULL, "kennel's tool gate"},
+    {"start", NULL, "the leash, from the sealed policy"},
+    {"secrets", NULL, "the leash, from the sealed policy"},
+    {"scrub", NULL, "the leash's scrubber, on the server's output"},
+    {"egress", "name", "relay: the cell has no other network access"},
+    {"approve", NULL, "a person's answer"},
 };
 
 static void
@@ -203,12 +200,31 @@ mechanism_of(const struct log_record *record, const char *otherwise)
 	return otherwise;
 }
 
+/* What would allow it; or, where a line would only remove a restriction, which it was. */
 static void
-say_mechanism(struct ask *ask, const struct log_record *record)
+say_remedy(struct ask *ask, const struct log_record *record)
 {
 	static char text[DESCRIBE_MAX];
 	char hint[GRANT_HINT_MAX];
-	const char *line;
+	const char *line = grant_hint(record, hint), *pattern = NULL;
+
+	if (grant_line_denies(record))
+		pattern = "the line {rule} denies it: a deny wins over an allow";
+	else if (grant_other_name(record) != NULL)
+		pattern = "the program connected to {name} and asked for another server: "
+			  "a line that allows {name} does not allow that";
+	else if (grant_other_arguments(record))
+		pattern = "lines of the policy allow {program} with other arguments: "
+			  "`kennel policy explain` names the nearest line";
+	if (pattern != NULL)
+		say(ask, "explanation", describe_fill(record, pattern, text));
+	else if (line != NULL)
+		say(ask, "would allow it", line);
+}
+
+static void
+say_mechanism(struct ask *ask, const struct log_record *record)
+{
 	bool denied = !log_record_is(record, "verdict", "allow") &&
 		      log_record_find(record, "verdict") != NULL;
 
@@ -222,18 +238,8 @@ say_mechanism(struct ask *ask, const struct log_record *record)
 			log_record_find(record, reason[i].has) == NULL))
 			continue;
 		say(ask, "enforced by", mechanism_of(record, reason[i].mechanism));
-		line = grant_hint(record, hint);
-		if (line == NULL && reason[i].allow != NULL)
-			line = describe_fill(record, reason[i].allow, text);
-		if (!denied || line == NULL)
-			return;
-		say(ask, "would allow it", line);
-		if (log_record_find(record, "rule") != NULL)
-			say(ask, "",
-			    describe_fill(record,
-				"unless the line {rule} says otherwise: "
-				"a deny wins over an allow",
-				text));
+		if (denied)
+			say_remedy(ask, record);
 		return;
 	}
 }
@@ -283,7 +289,8 @@ see_why(void *arg, const struct log_record *record)
 	    describe_no_approval(record) != NULL)
 		say(ask, "reason", describe_no_approval(record));
 	say_chain(ask, record);
-	if (lacks_line(record))
+	if (lacks_line(record) && !grant_other_arguments(record) &&
+	    grant_other_name(record) == NULL)
 		say(ask, "rule", "none: no line allows it, so it is denied");
 	say_mechanism(ask, record);
 	return egress_start_note(ask, record) ? 0 : -ENOMEM;
