@@ -264,6 +264,9 @@ path_mechanism(const struct request *q, const struct policy_answer *a)
 		return "absent from the view";
 	if (m->kind == MOUNT_HIDE)
 		return "hidden: covered by an empty, unreadable mount";
+	if (q->kind == REQUEST_READ && m->kind == MOUNT_ETC && policy_etc_has(q->word[0]))
+		return "kennel writes this file; it is not the host's (read-only mount, "
+		       "Landlock)";
 	if (a->verdict == VERDICT_ALLOW)
 		return q->kind == REQUEST_READ ? "in the view; mount, Landlock"
 					       : "in the view, noexec; mount, Landlock";

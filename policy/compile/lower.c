@@ -18,6 +18,7 @@
 #include "policy/compile/source_list.h"
 #include "policy/check/oauth_words.h"
 #include "policy/lang/scalar.h"
+#include "policy/sealed/policy.h"
 #include "shim/base/array.h"
 
 typedef int lower_fn(struct lower *, const struct stmt *);
@@ -362,20 +363,6 @@ path_grantable(struct lower *l, const char *real, struct at at)
 	return 0;
 }
 
-/* Files that a cell has in its own /etc; a link cannot have the same path. */
-static bool
-is_synthetic(const char *path)
-{
-	static const char *const names[] = {"/etc/passwd", "/etc/group", "/etc/hosts",
-	    "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/ld.so.cache"};
-	size_t i;
-
-	for (i = 0; i < ARRAY_LEN(names); i++)
-		if (strcmp(path, names[i]) == 0)
-			return true;
-	return false;
-}
-
 /* Is it in the view, also if only as the parent of another row? */
 static bool
 is_seen(const struct lower *l, const char *real)
@@ -451,7 +438,8 @@ path_put(struct lower *l, const struct stmt *s, const struct word *w)
 		    "%s does not exist: the server cannot start until it does", w->text);
 	if ((r = path_grantable(l, real, w->at)) < 0)
 		return r;
-	if (is_synthetic(w->text) && strcmp(w->text, real) != 0) {
+	/* a link cannot have the path of a file that the cell has */
+	if (policy_etc_has(w->text) && strcmp(w->text, real) != 0) {
 		diag_error(l->diag, w->at,
 		    "%s is a symbolic link, and the cell has its own file there: grant "
 		    "%s",

@@ -276,15 +276,14 @@ policy_why_name(enum sealed_mount_why why)
 	return NAME_OF(name, why);
 }
 
-/* They are those of leash/cell/etc_dev.c. */
 bool
 policy_etc_has(const char *path)
 {
-	static const char *const names[] = {"/etc", "/etc/passwd", "/etc/group",
-	    "/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/ld.so.cache"};
-	size_t i;
+	static const char *const names[] = {"/etc/passwd", "/etc/group", "/etc/hosts",
+	    "/etc/hostname", "/etc/resolv.conf", "/etc/nsswitch.conf",
+	    "/etc/ld.so.cache"};
 
-	for (i = 0; i < ARRAY_LEN(names); i++)
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (strcmp(path, names[i]) == 0)
 			return true;
 	return false;

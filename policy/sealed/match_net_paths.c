@@ -189,7 +189,7 @@ policy_match_path(const struct policy *p, const struct sealed_server *s, const c
 	}
 	if (m == NULL || links == LINKS_MAX)
 		return answer;
-	if (m->kind == MOUNT_ETC && !policy_etc_has(at))
+	if (m->kind == MOUNT_ETC && strcmp(at, "/etc") != 0 && !policy_etc_has(at))
 		return answer;
 	/* A created directory and a file grant only themselves, nothing below. */
 	if ((m->right & right) != 0 && ((m->kind != MOUNT_DIR && m->kind != MOUNT_FILE) ||

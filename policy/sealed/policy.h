@@ -142,7 +142,7 @@ const char *policy_gate_name(enum sealed_gate_kind);
 const char *policy_secret_path(const struct policy *, const struct sealed_secret *);
 const char *policy_source_name(uint32_t source); /* of a secret: env file cmd vault */
 const char *policy_why_name(enum sealed_mount_why);
-/* Is it /etc or one of the files in the synthetic /etc (MOUNT_ETC), which has no others? */
+/* Is it a file that kennel writes into a cell's own /etc (leash/cell/etc_dev.c)? */
 bool policy_etc_has(const char *path);
 const char *policy_arch_name(uint32_t audit_arch);
 

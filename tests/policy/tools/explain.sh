@@ -263,3 +263,16 @@ expect 0 "query run: a program without a directory" query "$tmp/bare.kennel" run
 says "a: allow: exec allow /usr/bin/head log"
 expect 0 "query run: ... and its arguments" query "$tmp/bare.kennel" run head log
 expect 1 "query run: ... that is not granted" query "$tmp/bare.kennel" run id
+
+# the files of the cell's own /etc
+for file in hostname resolv.conf passwd; do
+	expect 0 "explain: kennel's own /etc/$file" explain "$tmp/bare.kennel" a read /etc/$file
+	says "enforced: kennel writes this file; it is not the host's (read-only mount, Landlock)"
+	lacks "leads to another file"
+done
+expect 1 "explain: it may not be written" explain "$tmp/bare.kennel" a write /etc/hostname
+expect 1 "explain: another file of the host's /etc" explain "$tmp/bare.kennel" a read /etc/fstab
+says "enforced: absent from the view"
+printf 'server a {\n\trun /bin/true\n\tuser nobody\n\tread /etc/group\n}\n' >"$tmp/etc.kennel"
+expect 0 "explain: the host's file, if a line grants it" explain "$tmp/etc.kennel" a read /etc/group
+lacks "kennel writes"
