@@ -820,7 +820,7 @@ def certify():
     equal(lines[2], "records 0 to %d of %d" % (told["records"] - 1, told["records"]))
     import base64
     equal(lines[3], "root " + base64.b64encode(bytes.fromhex(told["root"])).decode())
-    for said in ("end shown", "lost events 0 times", "lost keys 0 times"):
+    for said in ("end shown", "epochs %d" % told["epochs"], "lost events 0 times", "lost keys 0 times"):
         within(said, lines)
     proof = [LIBEXEC + "/kennel-verify", "proof", "--key"]
     equal(run(proof + [key, out]).returncode, 0)

@@ -40,8 +40,10 @@ see(void *arg, const struct log_record *record)
 	    {"clock", &f->clocks}, {"prune", &f->prunes}, {"cosig", &f->cosigs}};
 	uint64_t size;
 
-	if (f->records++ == 0)
+	if (f->records++ == 0) {
 		f->first_ts = record->ts;
+		f->epochs = 1; /* as kennel-verify: the first record is in one */
+	}
 	f->last_ts = record->ts;
 	for (size_t i = 0; i < ARRAY_LEN(row); i++)
 		*row[i].n += strcmp(row[i].kind, record->kind) == 0;
@@ -107,9 +109,9 @@ put_text(const struct log_view *view, const struct vkey *vkey, const struct foun
 	    " times\nclock set %" PRIu64 " times\nremoved %" PRIu64 " times\n",
 	    vkey->name, view->first, view->size - 1, view->size, root,
 	    describe_time(f->first_ts, 9, first), describe_time(f->last_ts, 9, last),
-	    view->complete ? "shown" : "not shown: it may have been cut off", f->epochs,
-	    f->openings, f->unclean, f->cosigs, f->witnessed, f->gaps, f->breaks,
-	    f->clocks, f->prunes);
+	    view->complete ? "shown" : "not shown: it may have been cut off",
+	    f->epochs + f->breaks, f->openings, f->unclean, f->cosigs, f->witnessed,
+	    f->gaps, f->breaks, f->clocks, f->prunes);
 	return n > 0 && (size_t)n < cap ? (size_t)n : 0;
 }
 
