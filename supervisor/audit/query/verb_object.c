@@ -252,7 +252,8 @@ see_mounts(struct ask *ask, const struct log_record *record,
 	}
 	/* as policy_match_path: the cell's own /etc has only the files that kennel writes */
 	if (deepest != NULL && is_own(deepest) &&
-	    covers("/etc", strlen("/etc"), ask->word) && !policy_etc_has(ask->word))
+	    strncmp(ask->word, "/etc/", strlen("/etc/")) == 0 &&
+	    ask->word[strlen("/etc/")] != '\0' && !policy_etc_has(ask->word))
 		return;
 	if (deepest != NULL)
 		put_touched(ask, record, how_mounted(deepest), strchr(deepest, ' ') + 1);
