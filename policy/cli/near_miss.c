@@ -20,6 +20,7 @@ struct candidate {
 	const void *row;
 	struct sealed_at at;
 	enum policy_miss miss;
+	bool grants; /* it is an allow or an ask */
 	uint32_t close;
 	uint32_t arg; /* for MISS_ARGS: the first argument that does not match, from 1 */
 };
@@ -63,32 +64,16 @@ args_taken(const struct policy *p, const struct sealed_exec *e,
 	return n;
 }
 
+/* How many bytes two names have in common at their beginnings, or at their ends. */
 static uint32_t
-common_prefix(const char *a, size_t a_n, const char *b, size_t b_n)
+common(const char *a, size_t a_n, const char *b, size_t b_n, bool ends)
 {
 	uint32_t i = 0;
 
-	while (i < a_n && i < b_n && a[i] == b[i])
+	while (
+	    i < a_n && i < b_n && a[ends ? a_n - 1 - i : i] == b[ends ? b_n - 1 - i : i])
 		i++;
 	return i;
-}
-
-static uint32_t
-common_suffix(const char *a, size_t a_n, const char *b, size_t b_n)
-{
-	uint32_t i = 0;
-
-	while (i < a_n && i < b_n && a[a_n - 1 - i] == b[b_n - 1 - i])
-		i++;
-	return i;
-}
-
-static const char *
-base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL ? slash + 1 : path;
 }
 
 static struct candidate
@@ -97,12 +82,13 @@ judge_exec(const struct policy *p, const void *row, const struct request *q,
 {
 	const struct policy_exec_ask ask = request_exec(p, s, q);
 	const struct sealed_exec *e = row;
-	struct candidate c = {.row = row, .at = e->at};
+	struct candidate c = {
+	    .row = row, .at = e->at, .grants = e->verdict != VERDICT_DENY};
 	const char *path = policy_str(p, p->image[e->asked].path);
 
 	c.miss = policy_exec_miss(p, e, &ask);
 	if (c.miss == MISS_IMAGE) {
-		c.close = strcmp(base_name(path), base_name(q->word[0])) == 0 ? 5 : 0;
+		c.close = strcmp(basename(path), basename(q->word[0])) == 0 ? 5 : 0;
 	} else if (c.miss == MISS_ARGS) {
 		c.arg = args_taken(p, e, &ask) + 1;
 		c.close = 10 + c.arg;
@@ -118,16 +104,17 @@ judge_gate(const struct policy *p, const void *row, const struct request *q,
 {
 	const struct policy_gate_ask ask = request_gate(p, s, q);
 	const struct sealed_gate *g = row;
-	struct candidate c = {.row = row, .at = g->at};
+	struct candidate c = {
+	    .row = row, .at = g->at, .grants = g->verdict != VERDICT_DENY};
 
 	c.miss = policy_gate_miss(p, g, &ask);
 	if (c.miss == MISS_KIND)
 		c.close = 0;
 	else if (c.miss == MISS_NAME)
-		c.close = common_prefix(policy_str(p, g->name), g->name.len, ask.name,
-			      ask.name_len) +
-			  common_suffix(policy_str(p, g->name), g->name.len, ask.name,
-			      ask.name_len);
+		c.close = common(policy_str(p, g->name), g->name.len, ask.name,
+			      ask.name_len, false) +
+			  common(policy_str(p, g->name), g->name.len, ask.name,
+			      ask.name_len, true);
 	else
 		c.close = 1000 + (uint32_t)c.miss;
 	if (c.miss == MISS_NAME && c.close < 3)
@@ -145,8 +132,8 @@ judge_net(const struct policy *p, const void *row, const struct request *q,
 
 	c.miss = policy_net_miss(p, n, &ask);
 	if (c.miss == MISS_HOST)
-		c.close = common_suffix(
-		    policy_str(p, n->host), n->host.len, ask.host, ask.host_len);
+		c.close = common(
+		    policy_str(p, n->host), n->host.len, ask.host, ask.host_len, true);
 	else
 		c.close = 1000 + (uint32_t)c.miss;
 	if (c.miss == MISS_HOST && c.close < 5)
@@ -165,7 +152,7 @@ judge_mount(const struct policy *p, const void *row, const struct request *q,
 
 	if (m->why != WHY_READ && m->why != WHY_WRITE && m->why != WHY_HIDE)
 		return c;
-	c.close = common_prefix(target, m->target.len, q->word[0], strlen(q->word[0]));
+	c.close = common(target, m->target.len, q->word[0], strlen(q->word[0]), false);
 	c.close = c.close < 3 ? 0 : c.close;
 	return c;
 }
@@ -217,9 +204,8 @@ detail_cond(
 	const char *args = q->args != NULL ? q->args : "{}";
 	enum policy_truth t;
 	struct sealed_range one = {0, 1};
-	uint32_t i;
 
-	for (i = 0; i < g->conds.n; i++) {
+	for (uint32_t i = 0; i < g->conds.n; i++) {
 		one.first = g->conds.first + i;
 		if (p->cond[one.first].op >= COND_AND)
 			continue;
@@ -386,6 +372,7 @@ near_find(const struct policy *p, const struct sealed_server *s, const struct re
 		    .text = say_text(t->say, p, best[i].row),
 		    .detail = detail(p, &best[i], q),
 		    .miss = best[i].miss,
+		    .grants = best[i].grants,
 		    .close = best[i].close};
 		ret->near_n++;
 		if (near->text == NULL || near->detail == NULL)
@@ -469,9 +456,7 @@ decider(const struct policy_answer *a)
 static bool
 has_change(const struct nears *n, struct sealed_at at)
 {
-	size_t i;
-
-	for (i = 0; i < n->change_n; i++)
+	for (size_t i = 0; i < n->change_n; i++)
 		if (n->change[i].at.file == at.file && n->change[i].at.line == at.line)
 			return true;
 	return false;
@@ -500,16 +485,33 @@ new_line(const struct request *q, const char *verdict)
 	return fclose(f) == 0 ? out : NULL;
 }
 
+/* A line that grants the name, but not this call: a new line would remove what it requires.
+ * NULL: none. */
+static const struct near *
+restricted(const struct nears *n)
+{
+	for (size_t i = 0; i < n->near_n; i++)
+		if ((n->near[i].miss == MISS_COND || n->near[i].miss == MISS_EXCEPT) &&
+		    n->near[i].grants)
+			return &n->near[i];
+	return NULL;
+}
+
 static int
 add_line(const struct request *q, const char *verdict, struct nears *ret)
 {
 	struct change *c = &ret->change[ret->change_n];
+	const struct near *near = strcmp(verdict, "allow") == 0 ? restricted(ret) : NULL;
 
 	if (ret->change_n == CHANGES_MAX) {
 		ret->open_end = true;
 		return 0;
 	}
-	*c = (struct change){.verb = "add", .text = new_line(q, verdict)};
+	if (near != NULL)
+		*c = (struct change){
+		    .verb = "widen", .at = near->at, .text = strdup(near->text)};
+	else
+		*c = (struct change){.verb = "add", .text = new_line(q, verdict)};
 	if (c->text == NULL)
 		return -ENOMEM;
 	ret->change_n++;

@@ -16,12 +16,13 @@ struct near {
 	char *text;   /* the line */
 	char *detail; /* what the line lacks */
 	enum policy_miss miss;
+	bool grants;    /* it is an allow or an ask */
 	uint32_t close; /* higher is nearer */
 };
 
 /* One edit of the policy. line 0: a new line in the server. */
 struct change {
-	const char *verb; /* "add", "narrow or remove" */
+	const char *verb; /* "add", "narrow or remove", "widen" */
 	struct sealed_at at;
 	char *text;
 };

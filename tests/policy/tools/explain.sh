@@ -276,3 +276,20 @@ says "enforced: absent from the view"
 printf 'server a {\n\trun /bin/true\n\tuser nobody\n\tread /etc/group\n}\n' >"$tmp/etc.kennel"
 expect 0 "explain: the host's file, if a line grants it" explain "$tmp/etc.kennel" a read /etc/group
 lacks "kennel writes"
+
+# a line with a condition is widened: a new line would remove the condition
+cat >"$tmp/cond.kennel" <<'EOT'
+server s {
+	run /bin/sh -c true
+	user nobody
+	exec allow /usr/bin/env ** except push
+	tool allow sum when args.a <= 10
+}
+EOT
+expect 1 "explain: a condition that does not hold" explain "$tmp/cond.kennel" s tool sum '{"a":100}'
+says "  widen: tool allow sum when args.a <= 10"
+lacks "add:"
+expect 1 "explain: what an except names" explain "$tmp/cond.kennel" s exec /usr/bin/env push
+says "  widen: exec allow /usr/bin/env ** except push"
+expect 1 "explain: a tool that no line names" explain "$tmp/cond.kennel" s tool other
+says "  add: tool allow other"
