@@ -163,8 +163,10 @@ slots(struct check *c, const struct word *w, size_t at, enum sealed_arg_kind kin
 		if (strcmp(w[i].text, "--") == 0)
 			return;
 	if (kind == ARG_SLOT && strcmp(w[at].text, "<text>") == 0)
-		diag_error(c->diag, w[at].at,
-		    "`<text>` is only allowed after `--`: write `-- <text>`");
+		diag_error(c->diag, w[at].at, "`<text>` is only allowed after `--`: %s",
+		    at > 0 && w[at - 1].text[0] == '-'
+			? "for the value of an option write `*`"
+			: "write `-- <text>`");
 	for (i = 0; i < at && kind == ARG_OPTIONS; i++)
 		if (word_pattern(c->tree->arena, &w[i], &other, &text) == 0 &&
 		    other == ARG_OPTIONS) {
