@@ -205,16 +205,43 @@ parse_word_is(const struct word *w, const char *text)
 
 /* ---- server -------------------------------------------------------------- */
 
+/* `allow tool NAME`: the verdict is first. */
+static void
+verdict_first(struct parser *p)
+{
+	const char *verdict = keyword_name(parse_keyword(p));
+	struct at at = p->tok.at;
+	enum keyword kw;
+
+	parse_advance(p);
+	kw = parse_at(p, TOKEN_WORD) ? parse_statement(p) : KW_NONE;
+	if (kw != KW_NONE && !keyword_row(kw)->verdict)
+		diag_error(p->diag, at,
+		    "expected a grant, found `%s`: `%s` takes no verdict, remove `%s`",
+		    verdict, keyword_name(kw), verdict);
+	else if (kw == KW_NONE)
+		diag_error(p->diag, at,
+		    "expected a grant before `%s`: write `tool %s NAME`", verdict,
+		    verdict);
+	else
+		diag_error(p->diag, at,
+		    "expected a grant, found its verdict: write `%s %s`, not `%s %s`",
+		    keyword_name(kw), verdict, verdict, keyword_name(kw));
+}
+
 static void
 body_stranger(struct parser *p)
 {
+	enum keyword kw = parse_keyword(p);
+
 	p->diag->hide_line = parse_at(p, TOKEN_WORD);
-	if (parse_at(p, TOKEN_WORD) && parse_keyword(p) == KW_NONE &&
-	    !p->tok.word.quoted) {
+	if (parse_at(p, TOKEN_WORD) && kw == KW_NONE && !p->tok.word.quoted) {
 		p->diag->hide_line = false; /* a keyword: show it */
 		parse_unknown(p, "keyword", WHERE_GRANT);
-	} else if (parse_keyword(p) == KW_LET)
+	} else if (kw == KW_LET)
 		diag_error(p->diag, p->tok.at, "`let` is not allowed inside a server");
+	else if (kw == KW_ALLOW || kw == KW_ASK || kw == KW_DENY)
+		verdict_first(p);
 	else
 		diag_error(p->diag, p->tok.at, "expected a grant, found %s",
 		    parse_token_text(p));
