@@ -62,6 +62,21 @@ name(struct check *c, const struct word *w)
 		    "literal `*` are not supported here");
 }
 
+/* The marks of a regular expression, which no name of a tool has. */
+static bool
+is_regex(const struct word *w)
+{
+	static const char *const marks[] = {".+", "_.*", "-.*", "[", "(", "\\"};
+	const char *text = w->text;
+	bool slashes = w->len > 2 && text[0] == '/' && text[w->len - 1] == '/';
+
+	for (size_t i = 0; i < ARRAY_LEN(marks); i++)
+		if (strstr(text, marks[i]) != NULL)
+			return true;
+	return slashes || text[0] == '^' || strncmp(text, ".*", 2) == 0 ||
+	       (w->len > 1 && text[w->len - 1] == '$');
+}
+
 static void
 names(struct check *c, const struct stmt *s, const struct word *w, size_t n)
 {
@@ -77,6 +92,13 @@ names(struct check *c, const struct stmt *s, const struct word *w, size_t n)
 			continue;
 		}
 		name(c, &w[i]);
+		if (s->kw == KW_TOOL && w[i].len > 0 && is_regex(&w[i]))
+			diag_warning(c->diag, w[i].at,
+			    "this looks like a regular expression, and a pattern is "
+			    "none: "
+			    "`*` matches any characters, and every other character "
+			    "itself, "
+			    "as in `get_*`");
 	}
 }
 
