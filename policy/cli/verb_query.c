@@ -460,24 +460,34 @@ is_policy(const struct dirent *e)
 }
 
 /* All policies of a directory, by name. One with errors is named on standard error, and
- * its status is the result's. */
+ * its status is the result's. A wrong question is reported once. */
 static int
 query_directory(struct query *q, const char *dir)
 {
 	struct dirent **entry = NULL;
-	int n = scandir(dir, &entry, is_policy, alphasort), status = 0;
+	int n = scandir(dir, &entry, is_policy, alphasort), status = 0, failed = 0;
 
 	if (n < 0)
 		return verb_unable("read", dir, -errno);
 	for (int i = 0; i < n; i++) {
 		char path[PATH_MAX];
 		int len = snprintf(path, sizeof(path), "%s/%s", dir, entry[i]->d_name);
-		int r = len < (int)sizeof(path) ? query_file(q, path) : EXIT_CONFIG;
+		int r = 0;
 
 		free(entry[i]);
-		status = status != 0 ? status : r;
+		if (status != EXIT_USAGE)
+			r = len < (int)sizeof(path) ? query_file(q, path) : EXIT_CONFIG;
+		failed += r != 0;
+		status = status == 0 || r == EXIT_USAGE ? r : status;
 	}
 	free(entry);
+	if (failed > 0 && status != EXIT_USAGE)
+		fprintf(stderr,
+		    "kennel policy: unable to use %d of the %d policies of this "
+		    "directory; "
+		    "the answer is that of the others: mend or remove the policies that "
+		    "are named above\n",
+		    failed, n);
 	if (n == 0) {
 		fprintf(stderr,
 		    "kennel policy: no policy found in this directory: expected "

@@ -71,5 +71,14 @@ echo 'server four {' >"$tmp/qdir/0.kennel"
 expect 65 "query of a directory: a file with errors" query "$tmp/qdir" hold
 holds "... is named" grep -q 'qdir/0.kennel:1' "$tmp/err"
 holds "... and the others are answered" test "$(cut -d: -f1 "$tmp/out" | tr '\n' ' ')" = "one three "
-rm "$tmp"/qdir/*.kennel
+holds "... after which the number of those left out is named" grep -q 'unable to use 1 of the 4 policies' "$tmp/err"
+printf 'damaged' >"$tmp/qdir/9.sealed"
+expect 65 "query of a directory: a damaged sealed file" query "$tmp/qdir" leak
+holds "... is named, too" grep -q 'unable to use 2 of the 5 policies' "$tmp/err"
+rm "$tmp/qdir/0.kennel"
+expect 64 "query of a directory: a wrong question" query "$tmp/qdir" leek
+holds "... has one answer" test "$(grep -c '^usage' "$tmp/err")" -eq 1
+expect 64 "query of a directory: a wrong path" query "$tmp/qdir" read x
+holds "... has one answer, too" test "$(grep -c '^usage' "$tmp/err")" -eq 1
+rm "$tmp"/qdir/*.kennel "$tmp"/qdir/*.sealed
 expect 69 "query of a directory without a policy" query "$tmp/qdir" hold
