@@ -47,8 +47,11 @@ static const struct {
 } error_row[] = {
     {-ENOKEY, REASON_LOCKED, "the vault is locked"},
     {-EKEYREJECTED, REASON_WRONG, "wrong passphrase, key file or recovery phrase"},
-    {-EUCLEAN, REASON_ALTERED, "the vault file was changed by another program"},
-    {-ESTALE, REASON_ALTERED, "the vault file was replaced"},
+    {-EUCLEAN, REASON_ALTERED,
+	"the vault file was changed by another program" RESTORE_BACKUP},
+    {-ESTALE, REASON_ALTERED,
+	"the vault file was replaced, and the vault is locked: unlock it if this is your "
+	"file, else restore a backup (kennel-secret(1), Backups)"},
     {-ENOENT, REASON_NOT_THERE, "it is not in the vault"},
     {-EEXIST, REASON_THERE, "it is in the vault already"},
     {-EINVAL, REASON_BAD, "invalid path, name or value"},

@@ -174,7 +174,8 @@ refuse_open(struct wire_out *out, int r, const char *why, const struct peer *pee
 		return answer_refuse(out, REASON_NO_VAULT, "no vault found");
 	if (why[0] == '\0')
 		return answer_error(out, r);
-	(void)snprintf(text, sizeof(text), "unable to read the vault file: %.150s", why);
+	(void)snprintf(text, sizeof(text), "unable to read the vault file: %.110s%s", why,
+	    r == -EBADMSG ? RESTORE_BACKUP : "");
 	return answer_refuse(out, REASON_ALTERED, text);
 }
 

@@ -135,6 +135,7 @@ void fido_ask(struct fido_question *, struct fido_answer *ret);
 
 /* ---- answer.c ---- */
 
+#define RESTORE_BACKUP ": restore a backup (kennel-secret(1), Backups)"
 int answer_refuse(struct wire_out *, enum keeper_reason, const char *text);
 /* Replies with the reason for an error of the vault file. */
 int answer_error(struct wire_out *, int error);

@@ -141,6 +141,8 @@ type_line(struct order *o, const char *prompt, bool twice, size_t cap, struct ty
 	status = hear(o, prompt, cap, ret);
 	if (status != STATUS_OK || !twice)
 		return status;
+	if (ret->len < PASSPHRASE_MIN) /* before the second entry */
+		return order_fail(o, STATUS_INPUT, PASSPHRASE_SHORT);
 	status = hear(o, "Enter it again: ", cap, &again);
 	if (status != STATUS_OK)
 		return status;

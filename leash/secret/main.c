@@ -24,10 +24,11 @@
 #include "shim/base/hex.h"
 #include "shim/base/log.h"
 
-#define PAGES_BYTES  (KEEPER_PACKET_MAX + VAULT_VALUE_MAX + (32u << 10))
-#define MINUTES_MAX  (24u * 60)
-#define VERSIONS_MAX 1000000000u
-#define SECONDS_MAX  (24u * 3600)
+#define PAGES_BYTES      (KEEPER_PACKET_MAX + VAULT_VALUE_MAX + (32u << 10))
+#define MINUTES_MAX      1440u /* a day */
+#define MINUTES_EXPECTED "expected a number of minutes from 1 to 1440"
+#define VERSIONS_MAX     1000000000u
+#define SECONDS_MAX      (24u * 3600)
 
 /* Names an argument by its number, if at > 0: it may be a misplaced value. */
 static int
@@ -185,11 +186,12 @@ static const struct option_row {
 	const char *name;
 	unsigned int takes;
 	bool (*take)(struct order *, const char *value);
+	const char *expected; /* of an invalid value; NULL: no more is known */
 } option_row[] = {
     {"--digest", TAKES_DIALOG, take_digest},
     {"--fd", TAKES_INPUT, take_fd},
-    {"--for", TAKES_TIMES, take_for},
-    {"--idle", TAKES_TIMES, take_idle},
+    {"--for", TAKES_TIMES, take_for, MINUTES_EXPECTED},
+    {"--idle", TAKES_TIMES, take_idle, MINUTES_EXPECTED},
     {"--key-file", TAKES_KEY, take_key_file},
     {"--only-id", TAKES_ID, take_id},
     {"--program", TAKES_DIALOG, take_pinentry},
@@ -212,7 +214,10 @@ option(struct order *o, const struct verb *v, int at, const char *name, const ch
 			continue;
 		if (value != NULL && option_row[i].take(o, value))
 			return STATUS_OK;
-		return usage(v, at, "missing or invalid value of an option");
+		return usage(v, at,
+		    option_row[i].expected != NULL
+			? option_row[i].expected
+			: "missing or invalid value of an option");
 	}
 	return usage(v, at, "unknown option");
 }

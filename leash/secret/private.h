@@ -102,7 +102,7 @@ struct typed {
 
 /*
  * A line typed without echo, or all input of --stdin and --fd without one trailing
- * newline.  twice: it must be typed twice, the same.  Returns an exit status;
+ * newline.  twice: a new passphrase, which must be typed twice, the same.  Returns an exit status;
  * errors have been printed.
  */
 int type_line(
@@ -178,6 +178,8 @@ int passphrase_init(struct order *, const struct typed *);
 int passphrase_unlock(struct order *, const struct typed *);
 int passphrase_confirm(struct order *, const struct typed *);
 #define PASSPHRASE_MIN 8
+#define PASSPHRASE_SHORT \
+	"a passphrase needs at least eight characters; enter a longer one"
 
 /* ---- keys.c -------------------------------------------------------------- */
 

@@ -46,8 +46,7 @@ opener(struct order *o, const char *prompt, bool new, enum keeper_opener *ret_ki
 	*ret_kind = KEEPER_PASSPHRASE;
 	status = type_line(o, prompt, new, KEEPER_MATERIAL_MAX, ret);
 	if (status == STATUS_OK && new && ret->len < PASSPHRASE_MIN)
-		return bad(o, "a passphrase needs at least eight characters; enter a "
-			      "longer one");
+		return bad(o, PASSPHRASE_SHORT);
 	return status;
 }
 
@@ -126,8 +125,7 @@ verb_recover(struct order *o)
 	if (status != STATUS_OK)
 		return status;
 	if (t[1].len < PASSPHRASE_MIN)
-		return bad(o, "a passphrase needs at least eight characters; enter a "
-			      "longer one");
+		return bad(o, PASSPHRASE_SHORT);
 	talk_begin(o, &out, KEEPER_RESEAL);
 	put_material(&out, KEEPER_RECOVERY, &t[0]);
 	put_material(&out, KEEPER_PASSPHRASE, &t[1]);

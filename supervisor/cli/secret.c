@@ -198,6 +198,19 @@ secret_become(int argc, char **argv)
 	return status;
 }
 
+/* Commands that would print a value, if there were one. */
+static bool
+is_printing(const char *verb)
+{
+	static const char *const word[] = {
+	    "get", "print", "read", "cat", "dump", "export", "reveal"};
+
+	for (size_t i = 0; i < ARRAY_LEN(word); i++)
+		if (strcmp(verb, word[i]) == 0)
+			return true;
+	return false;
+}
+
 int
 secret_main(int argc, char **argv)
 {
@@ -208,6 +221,13 @@ secret_main(int argc, char **argv)
 			continue;
 		return verbs[i].main != NULL ? verbs[i].main(argc, argv)
 					     : secret_become(argc, argv);
+	}
+	if (is_printing(verb)) {
+		fprintf(stderr,
+		    "kennel secret: no command prints a value: `kennel secret show` "
+		    "with the path prints its metadata, `kennel secret grant` gives the "
+		    "value to a server\n");
+		return EXIT_USAGE;
 	}
 	if (argc > 0)
 		return help_unknown_verb(&secret_help, verb);

@@ -165,14 +165,22 @@ print_all(const struct buf *list, const char *path)
 	struct json_message m;
 	struct json key, grant;
 	struct json_walk w;
-	size_t stale = 0;
+	size_t n = 0, stale = 0;
 
 	if (json_scan(list->data, list->len, &m) < 0)
-		return; /* no grants at all */
+		return; /* the keeper's list is JSON */
 	json_walk(&w, m.root);
-	while (json_next(&w, &key, &grant))
-		if (path == NULL || strcmp(text_of(grant, "path", text), path) == 0)
-			stale += print_row(&servers, m.root, grant);
+	while (json_next(&w, &key, &grant)) {
+		if (path != NULL && strcmp(text_of(grant, "path", text), path) != 0)
+			continue;
+		n++;
+		stale += print_row(&servers, m.root, grant);
+	}
+	if (n == 0)
+		fprintf(stderr,
+		    "kennel secret: no grants%s%s: `kennel secret grant --server NAME` "
+		    "grants what the policy of a server names\n",
+		    path != NULL ? " of " : "", path != NULL ? path : "");
 	if (stale > 0)
 		printf(
 		    "\nA stale or replaced grant gives no value to the policy of now; an "

@@ -130,6 +130,9 @@ def near():
     text = kennel("secret", "sett", ok=64)
     within("kennel secret: unknown command: did you mean `set`?", text)
     absent("sett", text, "it may be a value")
+    text = kennel("secret", "get", "a/b/c", ok=64)
+    within("no command prints a value: `kennel secret show` with the path prints its metadata", text)
+    absent("did you mean", text)
     absent("s3cr3t", kennel("secret", "list", "--s3cr3t", ok=64), "it may be a value")
     absent("did you mean", kennel("zzzzzz", ok=64))
 

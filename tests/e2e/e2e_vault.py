@@ -566,10 +566,18 @@ def another_user():
     ended(env)
 
 
-@test("a version or a grant that is missing is not reported as a missing path; the commands that list them are named")
+@test("a version or a grant that is missing is not reported as a missing path, nor as an empty line; the commands that list them are named")
 def not_there():
     env, p = home(), policy(toy_policy(SECRET))
     opened(env)
+    for words, of in ((), b""), ((PATH,), b" of " + PATH.encode()):
+        r = secret(env, "grants", *words)
+        equal(r.stdout, b"")
+        within(b"no grants%s: `kennel secret grant --server NAME` grants what the policy of a server names" % of, r.stderr)
+    equal(secret(env, "grants", "--json").stdout, b"[]\n")
+    for option in ("--for", "--idle"):
+        for value in ("99999", "0", "x"):
+            within(b"expected a number of minutes from 1 to 1440", secret(env, "unlock", option, value, status=64).stderr)
     no_grant = b"no such grant: `kennel secret grants` with the path lists them"
     r = secret(env, "versions", PATH, "--restore", "9", status=127)
     within(b"%s: no such version: `kennel secret versions` with the path lists them" % PATH.encode(), r.stderr)
@@ -712,7 +720,8 @@ def altered():
     os.chmod(file + ".copy", 0o600)
     os.rename(file + ".copy", file)  # another file in its place, while it is open
     r = secret(env, "set", "team/x/y", "--stdin", stdin=OTHER, status=125)
-    within(b"the vault file was replaced", r.stderr)
+    backup = b"restore a backup (kennel-secret(1), Backups)"
+    within(b"the vault file was replaced, and the vault is locked: unlock it if this is your file, else " + backup, r.stderr)
     equal(reads(file), whole)
     secret(env, "unlock", "--stdin", stdin=PASS)
     secret(env, "lock")
@@ -721,6 +730,11 @@ def altered():
             f.write(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:])
         r = secret(env, "unlock", "--stdin", stdin=PASS, status=None)
         check(r.returncode in (125, 126), at, r.returncode)
+        check(r.returncode == 126 or backup in r.stderr, at, r.stderr)
+    with open(file, "r+b") as f:
+        f.write(whole + b"x")
+    within(b"its length does not match its header: " + backup, secret(env, "unlock", "--stdin", stdin=PASS, status=125).stderr)
+    os.truncate(file, len(whole))
     with open(file, "r+b") as f:
         f.write(whole)
     os.chmod(file, 0o640)
@@ -757,6 +771,10 @@ def at_terminal(env, answers, *words):
 def terminal():
     env = home()
     new = "a new passphrase " + VALUE
+    seen, status = at_terminal(env, [(b"passphrase for", b"short")], "init")
+    equal(status, 65, seen)
+    within(b"a passphrase needs at least eight characters; enter a longer one", seen)
+    absent(b"again", seen, "it is refused after the first entry")
     seen, status = at_terminal(env, [(b"passphrase for", PASS.encode()), (b"again", PASS.encode())], "init")
     equal(status, 0, seen)
     absent(PASS.encode(), seen)
