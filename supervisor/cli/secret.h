@@ -56,6 +56,9 @@ struct secret_servers {
 /* 0 or -ENOMEM; free in any case. A server whose policy has errors is left out. */
 int secret_servers_read(struct secret_servers *ret, bool *ret_locked);
 void secret_servers_free(struct secret_servers *);
+/* secret_show.c: is row i, the first one of its path, listed without a manifest? */
+bool secret_is_undeclared(const struct metas *, const struct secret_options *,
+    const struct secret_servers *, size_t i);
 
 enum { /* may */
 	SECRET_JSON = 1,

@@ -25,7 +25,13 @@
 #define COLUMNS 80
 #define INDENT  24 /* where the path is in its line */
 
-/* Prints an error in the format of the agent's tools: its code, then its object.
+static const char *const wrong[] = {
+    [META_NOT_FOUND] = "this secret is not declared here",
+    [META_INVALID_PATH] = "invalid path",
+    [META_MERGE_FAILED] = "the manifests have an error: run kennel secret validate",
+};
+
+/* Prints an error; with --json its object, in the format of the agent's tools, too.
  * Shows the path only if it is a valid one. */
 static int
 refused(
@@ -43,8 +49,8 @@ refused(
 		out_end(&out);
 		out_end(&out);
 	}
-	fprintf(stderr, "kennel secret: %s%s%s\n", meta_error_name(kind),
-	    path != NULL ? ": " : "", path != NULL ? path : "");
+	fprintf(stderr, "kennel secret: %s%s%s\n", wrong[kind], path != NULL ? ": " : "",
+	    path != NULL ? path : "");
 	return status;
 }
 
@@ -197,19 +203,16 @@ is_in(const struct metas *m, const char *path)
 	return false;
 }
 
-static void
-put_all_undeclared(struct listing *l)
+bool
+secret_is_undeclared(const struct metas *metas, const struct secret_options *o,
+    const struct secret_servers *s, size_t i)
 {
-	const char *last = "";
+	struct meta m = {.path = s->row[i].path, .declared = true};
 
-	for (size_t i = 0; i < l->servers.n; i++) {
-		struct meta m = {.path = l->servers.row[i].path, .declared = true};
-
-		if (strcmp(m.path, last) != 0 && !is_in(l->metas, m.path) &&
-		    meta_passes(&m, &l->o->filter, l->today))
-			put_undeclared(l, m.path);
-		last = m.path;
-	}
+	return (o->filter.all || metas_project(o->project) == NULL) &&
+	       o->filter.status == NULL &&
+	       (i == 0 || strcmp(s->row[i - 1].path, m.path) != 0) &&
+	       !is_in(metas, m.path) && meta_passes(&m, &o->filter, meta_today());
 }
 
 static void
@@ -247,8 +250,9 @@ secret_list_put(const struct metas *metas, const struct secret_options *o)
 	for (size_t i = 0; i < metas->n; i++)
 		if (meta_passes(&metas->meta[i], &o->filter, l.today))
 			put_meta(&l, &metas->meta[i]);
-	if ((o->filter.all || !project) && o->filter.status == NULL)
-		put_all_undeclared(&l);
+	for (size_t i = 0; i < l.servers.n; i++)
+		if (secret_is_undeclared(metas, o, &l.servers, i))
+			put_undeclared(&l, l.servers.row[i].path);
 	if (o->json)
 		out_end(&l.out);
 	else
@@ -483,8 +487,8 @@ secret_validate_main(int argc, char **argv)
 		r = -EINVAL;
 	}
 	if (r != 0) {
-		fprintf(
-		    stderr, "kennel secret: %s\n", meta_error_name(META_MERGE_FAILED));
+		fprintf(stderr, "kennel secret: a manifest or a catalog has an error: "
+				"correct it and run this again\n");
 		return flushed(r == -ENOMEM ? EXIT_FAILED : EXIT_INPUT);
 	}
 	odd = patterns_check(&m, &c);
@@ -529,8 +533,8 @@ secret_catalog_main(int argc, char **argv)
 	if (show)
 		t = catalog_find(&c, o.word[1]);
 	if (show && t == NULL) {
-		fprintf(
-		    stderr, "kennel secret: not-found: no such token in the catalog\n");
+		fprintf(stderr, "kennel secret: no such token in the catalog: `kennel "
+				"secret catalog list` lists them\n");
 		r = EXIT_NO;
 	} else if (show) {
 		(o.json ? token_json : token_show)(t, stdout);

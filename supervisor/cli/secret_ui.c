@@ -26,9 +26,12 @@
 
 struct inventory {
 	struct metas metas;
+	struct secret_servers servers;
 	struct shown_meta {
-		const struct meta *meta; /* of metas */
+		const struct meta *meta; /* of metas, or undeclared */
 	} * row;                         /* sorted */
+	struct meta *undeclared;         /* paths of servers without a manifest */
+	size_t undeclared_n;
 	struct screen_list list;
 	uint32_t today;
 	bool detail, quit;
@@ -47,6 +50,44 @@ by_expiry(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
+static void
+inventory_free(struct inventory *v)
+{
+	free(v->row);
+	free(v->undeclared);
+	secret_servers_free(&v->servers);
+	metas_free(&v->metas);
+}
+
+/* The rows that secret_list_put prints. */
+static int
+inventory_fill(const struct secret_options *o, struct inventory *v)
+{
+	bool locked; /* `kennel secret list` says what is not known then */
+	int r = secret_servers_read(&v->servers, &locked);
+
+	if (r < 0)
+		return r;
+	v->row = calloc(v->metas.n + v->servers.n + 1, sizeof(*v->row));
+	v->undeclared = calloc(v->servers.n + 1, sizeof(*v->undeclared));
+	if (v->row == NULL || v->undeclared == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < v->metas.n; i++)
+		if (meta_passes(&v->metas.meta[i], &o->filter, v->today))
+			v->row[v->list.n++].meta = &v->metas.meta[i];
+	for (size_t i = 0; i < v->servers.n; i++) {
+		struct meta *m = &v->undeclared[v->undeclared_n];
+
+		if (!secret_is_undeclared(&v->metas, o, &v->servers, i))
+			continue;
+		m->path = v->servers.row[i].path;
+		v->undeclared_n++;
+		v->row[v->list.n++].meta = m;
+	}
+	qsort(v->row, v->list.n, sizeof(*v->row), by_expiry);
+	return 0;
+}
+
 static int
 inventory_read(const struct secret_options *o, struct inventory *v)
 {
@@ -60,17 +101,21 @@ inventory_read(const struct secret_options *o, struct inventory *v)
 		return EXIT_INPUT;
 	}
 	v->today = meta_today();
-	v->row = calloc(v->metas.n + 1, sizeof(*v->row));
-	for (size_t i = 0; v->row != NULL && i < v->metas.n; i++)
-		if (meta_passes(&v->metas.meta[i], &o->filter, v->today))
-			v->row[v->list.n++].meta = &v->metas.meta[i];
-	if (v->row == NULL) {
-		metas_free(&v->metas);
+	if (inventory_fill(o, v) < 0) {
+		inventory_free(v);
 		fprintf(stderr, "kennel secret: out of memory\n");
 		return EXIT_FAILED;
 	}
-	qsort(v->row, v->list.n, sizeof(*v->row), by_expiry);
 	return 0;
+}
+
+static bool
+is_undeclared(const struct inventory *v, const struct meta *m)
+{
+	for (size_t i = 0; i < v->undeclared_n; i++)
+		if (m == &v->undeclared[i])
+			return true;
+	return false;
 }
 
 /* ---- drawing ------------------------------------------------------------------------ */
@@ -94,9 +139,13 @@ put_row(void *arg, int y, size_t at, unsigned int style)
 	enum meta_status status = meta_status(m, v->today);
 	char line[512], day[SAY_DAY_CAP];
 
-	(void)snprintf(line, sizeof(line), "%-10s  %-10s  %-9s  %s",
-	    m->expires == 0 ? "-" : say_day_text(m->expires, day),
-	    meta_status_name(status), meta_approve_name(m->approve), m->path);
+	if (is_undeclared(v, m))
+		(void)snprintf(line, sizeof(line), "%-10s  %-10s  %-9s  %s", "-",
+		    "undeclared", "-", m->path);
+	else
+		(void)snprintf(line, sizeof(line), "%-10s  %-10s  %-9s  %s",
+		    m->expires == 0 ? "-" : say_day_text(m->expires, day),
+		    meta_status_name(status), meta_approve_name(m->approve), m->path);
 	put_text(y, line, strlen(line),
 	    style | (status == META_REGISTERED ? 0u : SCREEN_WRONG));
 }
@@ -105,6 +154,7 @@ put_row(void *arg, int y, size_t at, unsigned int style)
 static void
 put_detail(const struct inventory *v)
 {
+	const struct meta *m = v->row[v->list.selected].meta;
 	char *text = NULL;
 	size_t len = 0;
 	FILE *f = open_memstream(&text, &len);
@@ -112,7 +162,13 @@ put_detail(const struct inventory *v)
 
 	if (f == NULL)
 		return;
-	meta_show(v->row[v->list.selected].meta, v->today, f);
+	if (is_undeclared(v, m))
+		fprintf(f,
+		    "%s\nno manifest has it: `kennel secret list` shows the "
+		    "servers that use it\n",
+		    m->path);
+	else
+		meta_show(m, v->today, f);
 	if (fclose(f) != 0)
 		len = 0;
 	for (char *line = text, *end; len > 0 && *line != '\0'; line = end + 1) {
@@ -140,8 +196,10 @@ draw(struct inventory *v)
 		screen_line(1, "expires     status      approve    path", SCREEN_BOLD);
 		screen_list_put(&v->list, HEAD_LINES, last - 1, put_row, v);
 		if (v->list.n == 0)
-			screen_line(
-			    HEAD_LINES, "no secret is declared here", SCREEN_PLAIN);
+			screen_line(HEAD_LINES,
+			    "no secrets found: --all adds those that the project does "
+			    "not name",
+			    SCREEN_PLAIN);
 		screen_line(last, "Enter show   up, down select   q quit", SCREEN_PLAIN);
 	}
 	screen_end();
@@ -192,7 +250,6 @@ secret_ui_main(int argc, char **argv)
 		screen_close();
 	} else
 		r = secret_list_put(&v.metas, &o);
-	free(v.row);
-	metas_free(&v.metas);
+	inventory_free(&v);
 	return fflush(stdout) != 0 ? EXIT_FAILED : r;
 }

@@ -247,5 +247,30 @@ def inventory():
     within(b"team/github/old", r.stdout)
 
 
+@test("kennel secret ui shows the paths that kennel secret list shows, also those without a manifest", 120)
+def undeclared():
+    home = TMP + "/undeclared"
+    os.makedirs(home + "/policies", mode=0o700)
+    with open(home + "/policies/t.kennel", "w") as f:
+        f.write("server t {\n%s}\n" % toy_policy("    secret A from vault team/github/one\n    secret B from vault team/github/two\n"))
+    os.chmod(f.name, 0o600)
+    env = {"KENNEL_HOME": home}
+    at = TMP + "/no-project"
+    os.makedirs(at)
+    listed = run([KENNEL, "secret", "list"], env=env, cwd=at).stdout
+    within(b"undeclared  -           team/github/one", listed)
+    w = Screen(["/bin/sh", "-c", "cd %s && exec %s secret ui" % (at, KENNEL)], TERM="vt100", **env)
+    shown = w.until("team/github/two").splitlines()
+    equal([line.split() for line in shown[2:4]],
+          [["-", "undeclared", "-", "team/github/one"], ["-", "undeclared", "-", "team/github/two"]])
+    w.key(b"\r")
+    within("no manifest has it", w.until("team/github/one"))
+    w.key(b"q")
+    end(w)
+    w = Screen(["/bin/sh", "-c", "cd %s && exec %s secret ui --status expired" % (at, KENNEL)], TERM="vt100", **env)
+    absent("team/github", w.until("no secrets found: --all adds"), "the control: a filter that they do not pass")
+    end(w)
+
+
 if __name__ == "__main__":
     main()

@@ -110,6 +110,7 @@ expect 0 "show for people" show team/github/token
 holds "with what the catalog knows" says github/classic
 expect 1 "what the project does not name" show --json team/hidden/token
 holds "is not found" says '{"error":{"kind":"not-found","path":"team/hidden/token"}}'
+holds "in words, too" says 'kennel secret: this secret is not declared here: team/hidden/token'
 holds "and --all is named" says '`kennel secret show --all team/hidden/token` shows its entry'
 expect 1 "a typing error" show team/githb/token
 holds "has the near path" says 'did you mean `team/github/token`?'
