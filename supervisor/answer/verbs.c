@@ -316,14 +316,91 @@ one_argument(int argc, char **argv, const char *expected)
 	return 0;
 }
 
+/* The pending approvals of one session that are to be denied. */
+static struct {
+	const char *server; /* NULL: all */
+	char id[QUESTIONS_MAX][QUESTION_ID_MAX];
+	size_t n;
+} denied;
+
+static void
+add_denied(const struct approval *a)
+{
+	if (denied.n < QUESTIONS_MAX &&
+	    (denied.server == NULL || strcmp(a->server, denied.server) == 0))
+		(void)approval_id_text(a, denied.id[denied.n++]);
+}
+
+/* Those that a refusal ended meanwhile are counted too. 0 or -errno. */
+static int
+deny_session(long pid, const struct decision *deny, size_t *n)
+{
+	struct approval_found found;
+	struct approval_id id;
+	int r;
+
+	denied.n = 0;
+	r = session_list(pid, add_denied);
+	for (size_t i = 0; r == 0 && i < denied.n; i++) {
+		r = approval_id_read(denied.id[i], &id);
+		if (r == 0 && (r = approval_find(&id, &found)) == 0)
+			r = session_answer(&id, &found, deny);
+		if (r == -ENOENT)
+			r = 0;
+		*n += r == 0;
+	}
+	return session_is_over(r) ? 0 : r;
+}
+
+static int
+deny_many(const char *server, const struct decision *deny)
+{
+	long pid[SESSIONS_MAX];
+	size_t n = person_sockets(APPROVE_SOCKET, pid, SESSIONS_MAX), done = 0;
+	bool failed = false;
+	int r;
+
+	denied.server = server;
+	for (size_t i = 0; i < n; i++) {
+		r = deny_session(pid[i], deny, &done);
+		if (r == 0)
+			continue;
+		failed = true;
+		log_error("unable to deny what is pending in the session of process "
+			  "%ld: %s; `kennel approve list` shows the rest",
+		    pid[i], session_error(r));
+	}
+	if (done == 0 && !failed)
+		printf("nothing is pending\n");
+	else
+		printf("denied %zu approval%s\n", done, done == 1 ? "" : "s");
+	return fflush(stdout) != 0 || failed ? EXIT_FAILED : 0;
+}
+
 static int
 deny_main(int argc, char **argv)
 {
 	const struct decision deny = {
 	    .answer = ANSWER_DENY, .channel = approve_channel_here()};
-	int status = one_argument(argc, argv, "expected the id of an approval");
+	const char *server = NULL, *id = NULL;
+	bool all = false;
 
-	return status != 0 ? status : approve_answer(argv[1], &deny);
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--all") == 0)
+			all = true;
+		else if (strcmp(argv[i], "--server") == 0 && i + 1 < argc)
+			server = argv[++i];
+		else if (strncmp(argv[i], "--server=", 9) == 0)
+			server = argv[i] + 9;
+		else if (argv[i][0] != '-' && id == NULL)
+			id = argv[i];
+		else
+			return help_refuse(&approve_help, argv[0], argv[i]);
+	}
+	if ((id != NULL) + all + (server != NULL) != 1)
+		return help_usage(&approve_help, argv[0],
+		    "expected the id of an approval, --all, or --server NAME");
+	return id != NULL ? approve_answer(id, &deny) : deny_many(server, &deny);
 }
 
 static int

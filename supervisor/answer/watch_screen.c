@@ -121,13 +121,14 @@ put_row(void *arg, int y, size_t at, unsigned int style)
 {
 	const struct view *v = arg;
 	const struct open_approval *o = &v->list.item[at];
-	char server[64], subject[ROW_MAX / 2], line[ROW_MAX];
+	char server[64], subject[ROW_MAX / 2], detail[ROW_MAX / 2], line[ROW_MAX];
 
-	(void)snprintf(line, sizeof(line), "%5llu s  %-20.20s %-12s %s",
+	(void)snprintf(line, sizeof(line), "%5llu s  %-20.20s %-12s %s  %s",
 	    (unsigned long long)open_approval_left(o) / 1000,
 	    inert_text(server, sizeof(server), o->a.server),
 	    question_kind_name((enum question_kind)o->a.kind),
-	    inert_text(subject, sizeof(subject), o->a.subject));
+	    inert_text(subject, sizeof(subject), o->a.subject),
+	    inert_text(detail, sizeof(detail), o->a.detail)); /* may be cut */
 	screen_line(y, line, style);
 }
 

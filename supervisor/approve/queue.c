@@ -258,6 +258,18 @@ ask_factor(struct queue *q, const struct question *at, enum question_answer answ
 	return r == (int)at->text.factor ? 0 : r == -ETIMEDOUT ? -EAGAIN : -ENOKEY;
 }
 
+/* What is pending and would be refused unasked now is refused with it. */
+static void
+end_refused(struct queue *q, const struct answerer *by)
+{
+	for (size_t i = 0; i < QUESTIONS_MAX; i++) {
+		struct question *at = &q->question[i];
+
+		if (at->number != 0 && refusals_cover(&q->refused, &at->text, loop_now()))
+			end(q, at, ANSWER_DENY, by);
+	}
+}
+
 int
 question_answer(struct queue *q, uint32_t number,
     const uint8_t digest[QUESTION_DIGEST_LEN], const struct question_reply *reply)
@@ -289,6 +301,8 @@ question_answer(struct queue *q, uint32_t number,
 	if (answer == ANSWER_DENY)
 		refusals_note(&q->refused, &at->text, loop_now());
 	end(q, at, answer, &reply->by);
+	if (answer == ANSWER_DENY)
+		end_refused(q, &reply->by);
 	return 0;
 }
 

@@ -375,9 +375,11 @@ const struct help_family server_help = {
 /* ---- kennel approve --------------------------------------------------------------- */
 
 static const struct help_option approve_options[] = {
+    {"--all", NULL, "deny all that is pending now"},
     {"--as", "PATH", "the name of a new path, in place of the suggested one"},
     {"--json", NULL, "print JSON for programs"},
     {"--pinentry", "FILE", "the dialog program; default: /usr/bin/pinentry"},
+    {"--server", "NAME", "deny what this server asks for"},
     {"--session", NULL, "allow exactly the same for as long as the session lasts"},
     {"--stdin", NULL, "read the line of `list --json` of a proposal"},
     {"--unseen", NULL, "allow although a part of the request is not shown"},
@@ -414,8 +416,11 @@ static const struct help_verb approve_verbs[] = {
 	    "that an agent asks for is typed at the terminal; a proposal is written to "
 	    "the\n"
 	    "manifest."},
-    {"deny", "Approvals", "ID", "deny this", "", "kennel approve deny 4711-1:0a1b2c3d",
-	"-", .more = "Without an answer, the use is denied when its time expires."},
+    {"deny", "Approvals", "ID\n--all\n--server NAME", "deny this", "--all --server",
+	"kennel approve deny 4711-1:0a1b2c3d", "-",
+	.more = "--all denies what is pending now, in all sessions; --server, what this "
+		"server\n"
+		"asks for. Without an answer, the use is denied when its time expires."},
     {"reopen", "Approvals", "PATH|NAME", "let an agent ask for what was refused again",
 	"", "kennel approve reopen team/github/token", "-",
 	.more =

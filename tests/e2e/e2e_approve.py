@@ -51,6 +51,27 @@ def refusal(r):
     return r["result"]["_meta"]["kennel/refusal"]["outcome"] if r["result"].get("isError") else None
 
 
+@test("deny --all and --server deny what is pending now, of all servers or of one; without either there is an id", 240)
+def deny_many():
+    s = session()
+
+    def asked():
+        for i in range(2):
+            ask(s, text=str(i))
+        check(wait_for(lambda: len(questions(s)) == 2, LONG) is not None, questions(s))
+    asked()
+    equal(approve("deny", "--server", "other")[:2], (0, "nothing is pending\n"))
+    equal(len(questions(s)), 2, "the control")
+    equal(approve("deny", "--server", "t")[:2], (0, "denied 2 approvals\n"))
+    equal(questions(s), [])
+    ask(s, text="3")
+    check(wait_for(lambda: len(questions(s)) == 1, LONG) is not None, questions(s))
+    equal(approve("deny", "--all")[:2], (0, "denied 1 approval\n"))
+    for wrong in ([], ["--all", "--server", "t"], ["--all", "1-1:00"], ["--any"]):
+        equal(approve("deny", *wrong)[0], 64, wrong)
+    s.close()
+
+
 @test("S3-34 C18 an asked call waits for a person; once is once; the answer is on disk before the act", 300)
 def once():
     s = session()

@@ -41,7 +41,8 @@ def keys():
     shown = w.until("beta ")
     within("2 pending", shown)
     rows = [line.split() for line in shown.splitlines()[2:4]]
-    equal([r[2:] for r in rows], [["alpha", "tool", "line"], ["beta", "tool", "line"]])
+    equal([r[2:] for r in rows], [["alpha", "tool", "line", '{"arguments":{"a":1,"b":"x"}}'],
+                              ["beta", "tool", "line", '{"arguments":{"a":2}}']])
     w.key(b"o")  # in the list nothing is allowed
     check("2 pending" in w.text())
     w.key(b"\r")

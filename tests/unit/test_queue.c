@@ -298,6 +298,40 @@ refusals(void **state)
 	queue_free(queue);
 }
 
+static uint32_t
+tool_asked(uint8_t digest, const char *subject)
+{
+	struct question_text text = {.kind = QUESTION_TOOL, .digest = {digest}};
+	static char name[] = "";
+	uint32_t number = 0;
+
+	(void)snprintf(text.subject, sizeof(text.subject), "%s", subject);
+	assert_int_equal(question_ask(queue, &text, on_answer, name, &number), 0);
+	return number;
+}
+
+/* The third refusal of a subject ends what else is pending of it; each refusal ends the
+ * same that is pending. */
+static void
+refusals_end_pending(void **state)
+{
+	(void)state;
+	begin(60000);
+	for (uint8_t i = 1; i <= 5; i++)
+		assert_int_equal(tool_asked(i, "push"), i);
+	assert_int_equal(tool_asked(6, "pull"), 6);
+	assert_int_equal(tool_asked(1, "push"), 7);
+	assert_int_equal(answer(1, 1, ANSWER_DENY), 0);
+	assert_string_equal(said, "1:deny:42 7:deny:42 ");
+	assert_int_equal(answer(2, 2, ANSWER_DENY), 0);
+	assert_string_equal(said, "1:deny:42 7:deny:42 2:deny:42 ");
+	said[0] = '\0';
+	assert_int_equal(answer(3, 3, ANSWER_DENY), 0);
+	assert_string_equal(said, "3:deny:42 4:deny:42 5:deny:42 ");
+	assert_int_equal(answer(6, 6, ANSWER_ONCE), 0); /* another name stays */
+	queue_free(queue);
+}
+
 /* A person lifts what was refused of a subject, of any server, and nothing else. */
 static void
 lifted(void **state)
@@ -435,11 +469,11 @@ factors(void **state)
 	ask_with(QUESTION_PASSPHRASE, &n); /* the session did not count */
 	given = 0;
 	ask_with(QUESTION_KEY, &k);
-	assert_int_equal(answer(n, 7, ANSWER_DENY), 0);
 	given = 1;
 	assert_int_equal(answer(k, 7, ANSWER_ONCE), -ENOKEY); /* the keeper knows none */
+	assert_int_equal(answer(n, 7, ANSWER_DENY), 0); /* and the same that is pending */
 	queue_free(queue);
-	assert_string_equal(said, "q1:once:42 q2:deny:42 ");
+	assert_string_equal(said, "q1:once:42 q2:deny:42 q3:deny:42 ");
 }
 
 int
@@ -457,6 +491,7 @@ main(void)
 	    cmocka_unit_test(full),
 	    cmocka_unit_test(once_only),
 	    cmocka_unit_test(refusals),
+	    cmocka_unit_test(refusals_end_pending),
 	    cmocka_unit_test(refusal_times),
 	    cmocka_unit_test(lifted),
 	    cmocka_unit_test(factors),
