@@ -288,6 +288,24 @@ def ends():
             equal(h.p.returncode, 0, how)
 
 
+@test("after SIGTERM or end of file kennel serve exits when its leashes, shims and servers are gone, not before", seconds=120)
+def waits_for_sessions():
+    for how in (None, signal.SIGTERM):
+        h = Hub(server("one"), server("two"))
+        h.said("one.echo"), h.said("two.echo")
+        h.post_call("one.hang")
+        mine = {p for p, comm in descendants(h.p.pid).items() if comm != "kennel-recorder"}
+        check(len(h.processes()) >= 2, "control: they run")
+        if how is None:
+            h.p.stdin.close()
+        else:
+            h.p.send_signal(how)
+        os.waitid(os.P_PID, h.p.pid, os.WEXITED | os.WNOWAIT)
+        # the launcher's own exit is what ends the wait
+        left = {p: reads("/proc/%d/comm" % p) for p in mine if alive(p)}
+        equal([c for c in left.values() if not c.startswith(b"kennel\n")], [], how)
+
+
 # ---- load, and harm ---------------------------------------------------------------------
 
 @test("10,000 calls over three servers, hundreds in flight: each answer is its call's, each server's are in order", seconds=180)

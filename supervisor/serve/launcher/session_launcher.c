@@ -415,10 +415,9 @@ serve_hub(struct launcher *l)
 			else if (r != -EAGAIN)
 				l->lost = true;
 		}
-		if (l->lost) { /* sessions end when the hub's sockets do */
+		/* sessions end when the hub's sockets do; it waits for the end of ours */
+		if (l->lost)
 			open = false;
-			fd_close(&l->hub);
-		}
 		idle = reap(l);
 	}
 	person_socket_remove(HUB_SOCKET, (long)l->serve);
