@@ -238,7 +238,7 @@ on_session_end(void *arg, const char *why)
 	loop_timer_stop(&u->loop, u->end_timer);
 	u->end_timer = -1;
 	if (u->gone) {
-		u->ended_first |= u->down; /* and was not needed again */
+		u->ended_first |= u->down && !u->ending; /* and was not needed again */
 		u->down = false;
 		stop_when_drained(u);
 		return;

@@ -147,6 +147,28 @@ def recorder_killed():
     equal([g["what"] for g in gaps(env)], ["unclean stop"])
 
 
+@test("a session that kennel ends because its recorder hangs and is killed: it did not crash, and audit gaps names it", 60)
+def recorder_hung():
+    env = own_log("hung")
+    s = kennel_run(toy_policy(), env=env)
+    s.initialize()
+    recorders = [p for p, comm in descendants(os.getpid()).items() if comm == "kennel-recorder"]
+    check(recorders, "no recorder")
+    for pid in recorders:
+        os.kill(pid, signal.SIGSTOP)
+    equal(s.text("echo", text="handed over"), "handed over")
+    time.sleep(1.3)  # its record is late now
+    for pid in recorders:
+        os.kill(pid, signal.SIGKILL)
+    check(wait_for(lambda: s.p.poll() is not None, 8) is not None, "kennel stays")
+    within("lost the audit recorder", s.stderr())
+    f = stop_of(env, "supervisor")
+    equal((f["reason"], "outcome" in f), ("no recorder", False), f)
+    r = run([KENNEL, "audit", "sessions", "--json", "--no-header"], env=env)
+    equal([json.loads(x)["ended"] for x in r.stdout.splitlines()], ["kennel ended it: its recorder was lost"])
+    equal([g["what"] for g in gaps(env)], ["unclean stop", "recorder lost"])
+
+
 @test("10,000 hits in one write end no session: the confined leash redacts each, with a stop and a scrub record", 120)
 def many_hits():
     path = TMP + "/many"

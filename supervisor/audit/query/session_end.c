@@ -29,6 +29,7 @@ enum {
 	LOST_SHIM = 32,
 	CRASHED = 64,
 	REFUSED = 128,
+	LOST_RECORDER = 256,
 };
 
 static const struct {
@@ -42,6 +43,8 @@ static const struct {
     [SESSION_CRASHED] = {"the server crashed", NULL},
     [SESSION_NO_KENNEL] = {"kennel was killed", "its kennel was killed"},
     [SESSION_NO_LEASH] = {"kennel-leash was killed", "its kennel-leash was killed"},
+    [SESSION_NO_RECORDER] = {"kennel ended it: its recorder was lost",
+	"kennel ended it, because its recorder was lost"},
     [SESSION_NO_SHIM] = {"kennel-shim was killed", NULL}, /* its stop names it */
 };
 
@@ -78,6 +81,8 @@ flags_of(const struct log_record *record)
 	/* a stop names a program of kennel's if that program ended unexpectedly */
 	if (log_record_text(record, "program") != NULL)
 		flag |= leash ? LOST_SHIM : LOST_LEASH;
+	if (!leash && log_record_is(record, "reason", "no recorder"))
+		flag |= LOST_RECORDER;
 	return log_record_is(record, "outcome", "crashed") ? flag | CRASHED : flag;
 }
 
@@ -211,6 +216,7 @@ session_end(const struct group_row *row, uint64_t over_idx)
 	    {REFUSED, 0, SESSION_REFUSED},
 	    {LOST_LEASH, 0, SESSION_NO_LEASH},
 	    {LOST_SHIM, 0, SESSION_NO_SHIM},
+	    {LOST_RECORDER, 0, SESSION_NO_RECORDER},
 	    {CRASHED, 0, SESSION_CRASHED},
 	    {KENNEL_ENDED | SERVER_ENDED, 0, SESSION_CLEAN},
 	    {KENNEL_ENDED | EXEC, 0, SESSION_CLEAN},

@@ -171,7 +171,10 @@ put_lost_session(
 	    "missing",
 	    row->part[0], session_server(row), gap, REPORT_LATE_MS, REPORT_QUEUE_MAX);
 	put_gap(ask, row->first_idx, row->first_ts,
-	    end == SESSION_OPEN || end == SESSION_LOST ? "no end" : "killed", 0, detail);
+	    end == SESSION_NO_RECORDER                   ? "recorder lost"
+	    : end == SESSION_OPEN || end == SESSION_LOST ? "no end"
+							 : "killed",
+	    0, detail);
 }
 
 static int
