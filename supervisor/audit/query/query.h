@@ -123,7 +123,7 @@ enum session_end {
 	SESSION_CLEAN,
 	SESSION_CRASHED,
 	SESSION_NO_RECORDER, /* kennel ended it, for it could record nothing */
-	SESSION_NO_KENNEL, /* killed */
+	SESSION_NO_KENNEL,   /* killed */
 	SESSION_NO_LEASH,
 	SESSION_NO_SHIM,
 };
