@@ -26,7 +26,7 @@ static const struct help_verb verbs[] = {
 	"verify a log: its records, its tree of hashes and its signatures",
 	"--json --stopped --expect-running --max-age --now --key --witness --anchor "
 	"--jobs --log",
-	"kennel-verify --stopped /mnt/evidence/audit", "file"},
+	"kennel-verify --now $(cat copied) /mnt/evidence/audit", "file"},
     {"proof", "Verify", "[--json] --key VKEY [--witness VKEY]... FILE [RECORD]",
 	"verify the proof of one record, or a certificate, without the log",
 	"--json --key --witness",
