@@ -71,6 +71,24 @@ refuse_ungranted(struct choice *a, uint32_t image)
 	    "not granted; to grant it: exec allow %s **", a->l->argv[0]);
 }
 
+/* A name without a directory: the file of that name that the policy grants. */
+static int
+refuse_missing(const struct choice *a)
+{
+	const struct policy *p = &a->l->policy;
+	struct sealed_range images = a->l->server->images;
+
+	for (uint32_t i = images.first; i < images.first + images.n; i++) {
+		const char *path = policy_str(p, p->image[i].path);
+		const char *name = strrchr(path, '/');
+
+		if (name != NULL && strcmp(name + 1, a->l->argv[0]) == 0)
+			return refuse(a, STATUS_NOT_FOUND, -ENOENT,
+			    "%s: not found; the policy grants %s", a->l->argv[0], path);
+	}
+	return refuse(a, STATUS_NOT_FOUND, -ENOENT, "%s: not found", a->l->argv[0]);
+}
+
 /* The command must be one that the policy grants. */
 int
 program_of_exec(struct leash *l, const struct sealed_exec **ret_row, int *ret_status,
@@ -106,7 +124,7 @@ program_of_exec(struct leash *l, const struct sealed_exec **ret_row, int *ret_st
 		return refuse_denied(a, denied);
 	/* early: access faccessat faccessat2 */
 	if (known == POLICY_NO_IMAGE && access(l->argv[0], F_OK) < 0 && errno == ENOENT)
-		return refuse(a, STATUS_NOT_FOUND, -ENOENT, "%s: not found", l->argv[0]);
+		return refuse_missing(a);
 	return refuse_ungranted(a, known);
 }
 

@@ -107,6 +107,8 @@ def refusals():
     within("arguments", last(126, program="/bin/cat"))
     equal(kexec(SHELL, ["/nope"], env=env).returncode, 127)
     within("not found", last(127, program="/nope"))
+    r = kexec("    run /bin/sh **\n", ["sh", "-c", "exit 0"], env=env)
+    equal((r.returncode, b"sh: not found; the policy grants /bin/sh" in r.stderr), (127, True), r.stderr)
     body = SHELL + "    secret TOKEN from env NOT_THERE\n"
     equal(kexec(body, [WITNESS], env=env).returncode, 125)
     within("missing secret: TOKEN", last(125, server="t"))
@@ -122,7 +124,7 @@ def refusals():
     equal({e["fields"]["verdict"] for e in audit("--verdict", "deny", env=env)}, {"deny"})
     for e in audit("--verdict", "deny", env=env):
         absent(b"no line allows it", run([KENNEL, "audit", "why", str(e["idx"])], env=env).stdout, "a start has no rule")
-    equal(len(audit("--verdict", "deny", env=env)), 7)
+    equal(len(audit("--verdict", "deny", env=env)), 8)
     equal(audit_verify(env).returncode, 0)
     absent(SECRET.encode(), raw_log(env), "the log")
 
