@@ -1075,6 +1075,7 @@ def for_verify():
     real_session()
     log, to = ENV["KENNEL_HOME"] + "/audit", TMP + "/stranger"
     out = ask("export", "--for-verify", to).decode()
+    equal([e["fields"]["name"] for e in audit("--kind", "export", env=ENV)][-1:], [[to]], "the record names the directory")
     equal(oct(os.stat(to).st_mode & 0o777), "0o700")
     command = shlex.split(next(x for x in out.splitlines() if x.startswith("    kennel-verify ")))
     equal(command[-1], to)

@@ -133,7 +133,7 @@ disclosure_book(
 {
 	const struct handout h = {.what = what,
 	    .format = format,
-	    .to = q->out,
+	    .to = q->for_verify != NULL ? q->for_verify : q->out,
 	    .folder = view->folder,
 	    .first = view->first,
 	    .size = view->size,
