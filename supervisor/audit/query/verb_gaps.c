@@ -164,17 +164,18 @@ static void
 put_lost_session(
     struct ask *ask, const struct group_row *row, enum session_end end, const char *gap)
 {
+	const char *what = "killed";
 	char detail[256];
 
+	if (end == SESSION_NO_RECORDER)
+		what = "recorder lost";
+	else if (end == SESSION_OPEN || end == SESSION_LOST)
+		what = "no end";
 	(void)snprintf(detail, sizeof(detail),
 	    "session %.64s of %.64s: %s; records of its last %u ms (at most %u) may be "
 	    "missing",
 	    row->part[0], session_server(row), gap, REPORT_LATE_MS, REPORT_QUEUE_MAX);
-	put_gap(ask, row->first_idx, row->first_ts,
-	    end == SESSION_NO_RECORDER                   ? "recorder lost"
-	    : end == SESSION_OPEN || end == SESSION_LOST ? "no end"
-							 : "killed",
-	    0, detail);
+	put_gap(ask, row->first_idx, row->first_ts, what, 0, detail);
 }
 
 static int
