@@ -103,7 +103,7 @@ static bool
 is_author(const char *at, size_t len)
 {
 	return len >= 6 && strncasecmp(at, "AUTHOR", 6) == 0 &&
-	       (len == 6 || toupper((unsigned char)at[6]) != 'I');
+	       (len == 6 || strncasecmp(at + 6, "I", 1) != 0);
 }
 
 /* Is it, in any case, one of the parts that make a name the name of a secret? */

@@ -172,7 +172,7 @@ put_lost_session(
 	else if (end == SESSION_OPEN || end == SESSION_LOST)
 		what = "no end";
 	(void)snprintf(detail, sizeof(detail),
-	    "session %.64s of %.64s: %s; records of its last %u ms (at most %u) may be "
+	    "session %.64s of %.64s: %s; records of its last %d ms (at most %d) may be "
 	    "missing",
 	    row->part[0], session_server(row), gap, REPORT_LATE_MS, REPORT_QUEUE_MAX);
 	put_gap(ask, row->first_idx, row->first_ts, what, 0, detail);
