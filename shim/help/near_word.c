@@ -45,7 +45,8 @@ near_word(const char *word, const char *const *list, size_t n)
 	size_t len = strlen(word), best = len / 3 + 1, i, k, d;
 	const char *found = NULL;
 
-	if (len > NEAR_LEN_MAX || len < 2)
+	/* of a letter such as -n, every other letter is as near */
+	if (len > NEAR_LEN_MAX || len < 2 || (len == 2 && word[0] == '-'))
 		return NULL;
 	if (best > 3)
 		best = 3;

@@ -186,7 +186,7 @@ ask_unused(struct unused *u, struct query *q, struct log_view *view)
 		if (u->grant[i].used == 0)
 			put_unused(&table, &u->grant[i]);
 	}
-	return table_end(&table);
+	return table_end(&table, false);
 }
 
 static int

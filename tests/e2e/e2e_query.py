@@ -170,6 +170,19 @@ def ungranted():
     equal((why["reason"], why["would allow it"]), ("no line grants it", "tool allow env"))
 
 
+@test("an object that the log has not: only the error is printed, in each format; a letter suggests no other letter")
+def no_such():
+    env = decided_session()
+    for query in ["session", "nosuch"], ["why", "999999"]:
+        for form in [], ["--json"], ["--csv"]:
+            equal(ask(*query, *form, status=65, env=env), b"", query + form)
+    within(b"about", ask("why", "1", env=env), "the control")
+    r = run([KENNEL, "audit", "export", "-n", "2"], env=env)
+    equal(r.returncode, 64)
+    within(b"unknown option `-n`", r.stderr)
+    absent(b"did you mean", r.stderr)
+
+
 @test("a line that denies, or whose condition does not hold, is named; no wider line is proposed")
 def restricted():
     env = {"KENNEL_HOME": TMP + "/restricted"}
@@ -846,6 +859,11 @@ def certify():
         f.write(data.replace(b'"kind":"start"', b'"kind":"stort"', 1))
     equal(run([KENNEL, "audit", "certify"], env=env).stdout, b"")
     ask("certify", status=1, env=env)
+    # a log that cannot be read has no rows: that none is recorded would be false
+    equal(len(rows("sessions", env=env)), 1, "the control")
+    with open(d + "/audit.db", "wb") as f:
+        f.write(data.replace(b'"kind":"start"', b'"kind"="start"', 1))
+    equal(ask("sessions", status=125, env=env), b"")
 
 
 @test("K-10 a log of many files is one log, also when the first were removed")

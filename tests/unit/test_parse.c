@@ -241,6 +241,7 @@ near_words(void **state)
 	assert_string_equal(near_word("memmory", list, LEN(list)), "memory");
 	assert_string_equal(near_word("exe", list, LEN(list)), "exec");
 	assert_null(near_word("zebra", list, LEN(list)));
+	assert_null(near_word("-n", (const char *const[]){"-o"}, 1));
 	assert_null(near_word("x", list, LEN(list)));
 	assert_null(near_word("", list, LEN(list)));
 	assert_null(

@@ -151,7 +151,7 @@ run(const struct verb *verb, const struct query *q, struct log_view *view, FILE 
 	r = log_scan_each(view, &ask.q, verb->see != NULL ? verb->see : see_plain, &ask);
 	if (r == 0 && verb->end != NULL)
 		r = verb->end(&ask);
-	ended = table_end(&ask.table);
+	ended = table_end(&ask.table, r < 0);
 	if (r == 0)
 		r = ended;
 	*ret_rows = ask.table.rows;

@@ -241,6 +241,22 @@ head_columns(const struct table *table)
 		fprintf(out, "</tr></thead><tbody>\n");
 }
 
+/* The head, before the first row or at the end: a query that fails prints none. */
+static void
+begin_rows(struct table *table)
+{
+	if (table->q == NULL)
+		return;
+	if (!table->bare && table->form == FORM_JSON)
+		head_json(table, table->q, table->view);
+	else if (!table->bare && table->form != FORM_HTML)
+		head_text(table, table->q, table->view);
+	if (table->form == FORM_CSV || table->form == FORM_HTML ||
+	    (table->form == FORM_TEXT && !table->bare))
+		head_columns(table);
+	table->q = NULL;
+}
+
 void
 table_begin(struct table *table, const struct query *q, const struct log_view *view,
     const struct column *column, size_t column_n)
@@ -253,14 +269,11 @@ table_begin(struct table *table, const struct query *q, const struct log_view *v
 	table->at = 0;
 	table->rows = 0;
 	table->left_out = 0;
+	table->q = q;
+	table->view = view;
 	begin_layout(table);
-	if (!table->bare && table->form == FORM_JSON)
-		head_json(table, q, view);
-	else if (!table->bare && table->form != FORM_HTML)
-		head_text(table, q, view);
-	if (table->form == FORM_CSV || table->form == FORM_HTML ||
-	    (table->form == FORM_TEXT && !table->bare))
-		head_columns(table);
+	if (table->form == FORM_HTML)
+		begin_rows(table);
 }
 
 /* ---- fields ------------------------------------------------------------------- */
@@ -284,6 +297,7 @@ before_cell(struct table *table)
 {
 	const struct column *c = &table->column[table->at];
 
+	begin_rows(table);
 	if (table->row != NULL)
 		begin_laid_out(table);
 	else if (table->form == FORM_JSON)
@@ -523,8 +537,10 @@ print_left_out(const struct table *table)
 }
 
 int
-table_end(struct table *table)
+table_end(struct table *table, bool failed)
 {
+	if (!failed)
+		begin_rows(table);
 	if (table->form == FORM_HTML)
 		fprintf(table->out, "</tbody></table>\n");
 	if (table->most > 0 && table->rows > table->most)
@@ -532,11 +548,12 @@ table_end(struct table *table)
 		    "<p class=\"none\">and %" PRIu64
 		    " more: run \"kennel audit %s\"</p>\n",
 		    table->rows - table->most, table->verb);
-	if (table->rows == 0 && table->form == FORM_HTML)
+	if (!failed && table->rows == 0 && table->form == FORM_HTML)
 		fprintf(table->out, "<p class=\"none\">none recorded</p>\n");
-	if (table->rows == 0 && table->form == FORM_TEXT && !table->bare)
+	if (!failed && table->rows == 0 && table->form == FORM_TEXT && !table->bare)
 		fprintf(table->out, "# none recorded\n");
-	print_left_out(table);
+	if (!failed)
+		print_left_out(table);
 	end_layout(table);
 	return ferror(table->out) ? -EPIPE : 0;
 }

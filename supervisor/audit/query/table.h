@@ -42,6 +42,8 @@ struct table {
 	const char *left_out_what;
 	const char *verb;
 	bool bare;
+	const struct query *q; /* for the head; NULL: it is printed */
+	const struct log_view *view;
 	struct terminal terminal; /* of out, if a person reads it there */
 	/* on a terminal, a row is collected and then laid out */
 	FILE *row;
@@ -51,6 +53,7 @@ struct table {
 	struct layout layout;
 };
 
+/* The query and the view must outlive the table. */
 void table_begin(struct table *, const struct query *, const struct log_view *,
     const struct column *, size_t column_n);
 /* Print the fields of a row, left to right; the last one ends the row. */
@@ -66,7 +69,8 @@ void table_field(struct table *, const struct log_record *, const char *key);
 void table_left_out(struct table *, const char *what, uint64_t n);
 #define TABLE_ABSENT   "attempts to run a file that does not exist, shown with --absent:"
 #define TABLE_INSTALLS "records of installations and fetches, shown with --installs:"
-/* -EPIPE if the reader has closed the pipe. */
-int table_end(struct table *);
+/* failed: the query did; without rows, nothing is printed as the answer.  -EPIPE if the
+ * reader has closed the pipe. */
+int table_end(struct table *, bool failed);
 
 #endif
