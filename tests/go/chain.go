@@ -161,7 +161,7 @@ func counted(all []record) map[string]string {
 		"records":      fmt.Sprintf("0 to %d of %d", len(all)-1, len(all)),
 		"from":         stamp(all[0].Ts),
 		"to":           stamp(all[len(all)-1].Ts),
-		"epochs":       fmt.Sprint(n["epoch"] + n["end"]),
+		"epochs":       fmt.Sprint(1 + n["epoch"] + n["end"] + n["break"]),
 		"recorders":    fmt.Sprintf("%d, %d without an end", n["open"]+n["genesis"], unclean),
 		"cosignatures": fmt.Sprintf("%d, the last of %d records", n["cosig"], last),
 		"lost events":  fmt.Sprintf("%d times", n["gap"]),
