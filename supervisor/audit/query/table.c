@@ -257,6 +257,13 @@ begin_rows(struct table *table)
 	table->q = NULL;
 }
 
+FILE *
+table_out(struct table *table)
+{
+	begin_rows(table);
+	return table->out;
+}
+
 void
 table_begin(struct table *table, const struct query *q, const struct log_view *view,
     const struct column *column, size_t column_n)

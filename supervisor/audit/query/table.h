@@ -69,6 +69,8 @@ void table_field(struct table *, const struct log_record *, const char *key);
 void table_left_out(struct table *, const char *what, uint64_t n);
 #define TABLE_ABSENT   "attempts to run a file that does not exist, shown with --absent:"
 #define TABLE_INSTALLS "records of installations and fetches, shown with --installs:"
+/* The output, after the head: for text that is in no cell. */
+FILE *table_out(struct table *);
 /* failed: the query did; without rows, nothing is printed as the answer.  -EPIPE if the
  * reader has closed the pipe. */
 int table_end(struct table *, bool failed);

@@ -51,7 +51,7 @@ see_log(void *arg, const struct log_record *record)
 
 	if (ask->table.form != FORM_JSON)
 		return see_plain(ask, record);
-	escape_body(ask->table.out, record->body, record->len);
+	escape_body(table_out(&ask->table), record->body, record->len);
 	(void)fputc('\n', ask->table.out);
 	return ferror(ask->table.out) ? -EPIPE : 0;
 }

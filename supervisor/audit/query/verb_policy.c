@@ -198,7 +198,7 @@ put_text(struct ask *ask, const struct group_row *load)
 	else {
 		table_text(&ask->table, text_of(load));
 		if (table_shown(&ask->table))
-			put_lines(ask->table.out, text);
+			put_lines(table_out(&ask->table), text);
 	}
 	free(text);
 }
@@ -335,7 +335,7 @@ put_diff(struct ask *ask, const void *before, const uint8_t after[MERKLE_HASH_LE
 	} else {
 		table_text(&ask->table, what);
 		if (text != NULL && table_shown(&ask->table))
-			put_lines(ask->table.out, text);
+			put_lines(table_out(&ask->table), text);
 	}
 	free(text);
 }

@@ -187,12 +187,12 @@ end_sample(struct ask *ask)
 	for (uint64_t i = 0; r == 0 && i < s->n; i++)
 		r = put_drawn(ask, &s->at[i]);
 	if (r == 0 && ask->table.form == FORM_TEXT && !ask->table.bare)
-		fprintf(ask->table.out,
+		fprintf(table_out(&ask->table),
 		    "# %" PRIu64 " of a population of %" PRIu64
 		    "; \"kennel audit prove IDX\" proves each\n",
 		    s->n, s->population);
 	if (r == 0 && ask->table.form == FORM_JSON && !ask->table.bare)
-		fprintf(ask->table.out,
+		fprintf(table_out(&ask->table),
 		    "{\"sample\":%" PRIu64 ",\"population\":%" PRIu64 "}\n", s->n,
 		    s->population);
 	return r;
