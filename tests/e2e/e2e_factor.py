@@ -269,7 +269,7 @@ def refused():
     report = run([KENNEL, "audit", "report"]).stdout.decode()
     part = re.search(r"<h2[^>]*>Approvals</h2>.*?</table>", report, re.S).group(0)
     within(">reopened</td>", part)
-    within("it may be asked about again", part)
+    within("A reopening approves nothing.", part)
 
 
 @test("kennel approve watch asks for the passphrase on its own terminal, and goes on", 120)

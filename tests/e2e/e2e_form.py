@@ -232,6 +232,7 @@ def signalled():
     before = len(outcomes(env))
     closed = "nothing was saved: the page was closed, cancelled or too old"
     wanted = [("set", "asked", ""), ("set", "failed", closed)]
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)  # a background job of a shell ignores it, and so what it starts
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
         f = Form("value", PATH, env=env)
         os.kill(f.p.pid, number)
