@@ -36,19 +36,24 @@ enum approve_channel
 approve_channel_here(void)
 {
 	static const enum approve_channel set[] = {VIA_CONSOLE, VIA_PINENTRY};
-	const char *text = getenv(APPROVE_CHANNEL_VARIABLE);
+	const char *text = getenv(APPROVE_CHANNEL_VARIABLE), *name;
 
-	for (size_t i = 0; text != NULL && i < ARRAY_LEN(set); i++)
-		if (strcmp(text, approve_channel_name(set[i])) == 0)
+	for (size_t i = 0; text != NULL && i < ARRAY_LEN(set); i++) {
+		name = approve_channel_name(set[i]);
+		if (name != NULL && strcmp(text, name) == 0)
 			return set[i];
+	}
 	return isatty(STDIN_FILENO) == 1 ? VIA_TERMINAL : VIA_COMMAND;
 }
 
 void
 approve_channel_set(enum approve_channel channel)
 {
+	const char *name = approve_channel_name(channel);
+
 	/* without memory the record has another hint */
-	(void)setenv(APPROVE_CHANNEL_VARIABLE, approve_channel_name(channel), 1);
+	if (name != NULL)
+		(void)setenv(APPROVE_CHANNEL_VARIABLE, name, 1);
 }
 
 const char *

@@ -137,7 +137,7 @@ static int
 start(const char *path, char **word)
 {
 	siginfo_t info;
-	int status;
+	int status = 0;
 	pid_t child;
 
 	(void)fflush(NULL); /* unwritten output stays with the parent */
