@@ -66,7 +66,7 @@ def cards():
     # changed after the page was drawn: nothing is enabled, and the page is drawn again
     equal([run([KENNEL, "server", verb, "pinned"]).returncode for verb in ("enable", "disable")], [0, 0])
     page.click("Enable pinned")
-    page.until("was changed after it was shown")
+    page.until("is not of generation")
     equal(json.loads(run([KENNEL, "server", "show", "pinned", "--json"]).stdout)["enabled"], False)
     page.click("Enable pinned")
     page.until("pinned is enabled.")
