@@ -193,7 +193,7 @@ def destructive():
         skip("not here: " + PROGRAM)
     s, t = shop(), Console("--no-open")
     page = Page("http://localhost:%d/#%s" % (t.port, t.link))
-    page.until("MCP Servers")
+    page.until("<title>MCP Servers")  # the login is over
     call = ask(s, "pid", a=1)
     page.go("approvals")
     page.until("shop asks for the tool")

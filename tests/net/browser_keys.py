@@ -213,7 +213,7 @@ def value():
     # the console shows both versions
     t = Console("--no-open", env=env)
     page.send("Page.navigate", url="http://localhost:%d/#%s" % (t.port, t.link))
-    page.until("MCP Servers")
+    page.until("<title>MCP Servers")  # the login is over
     page.go("secrets")
     page.until("version 2, made ")
     shown = page.value("document.querySelector('td details').textContent")
