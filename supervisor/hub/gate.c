@@ -66,7 +66,7 @@ limit_judge(const struct gate_ask *ask, const struct policy_gate_ask *match,
 	return ret->over.gate;
 }
 
-/* Why no line decides: the first line that grants the name but not this call. */
+/* The first line that grants the name but not this call. */
 static void
 find_near(const struct gate_ask *ask, const struct policy_gate_ask *match,
     struct gate_answer *ret)
@@ -110,13 +110,20 @@ gate_judge(const struct gate_ask *ask, struct gate_answer *ret)
 	ret->at[0] = ret->near[0] = '\0';
 	ret->miss = MISS_NONE;
 	by = limit_judge(ask, &match, a.gate, ret);
-	if (by == NULL && a.verdict == VERDICT_DENY)
-		find_near(ask, &match, ret);
 	if (by == NULL)
 		return;
 	ret->because = policy_str(ask->policy, by->because);
 	ret->instead = policy_str(ask->policy, by->instead);
 	(void)policy_at(ask->policy, by->at, ret->at, sizeof(ret->at)); /* ret->at */
+}
+
+void
+gate_explain(const struct gate_ask *ask, struct gate_answer *a)
+{
+	struct policy_gate_ask match = match_of(ask);
+
+	if (a->verdict == VERDICT_DENY && a->at[0] == '\0')
+		find_near(ask, &match, a);
 }
 
 void

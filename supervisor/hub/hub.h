@@ -111,8 +111,8 @@ struct gate_answer {
 	const char *because;       /* the policy's text, or "" */
 	const char *instead;       /* likewise */
 	char at[GATE_AT_MAX];      /* the deciding line, or "" */
-	/* No line decides: a line that grants the name, and its requirement that this
-	 * call does not meet; else "" and MISS_NONE. */
+	/* After gate_explain, if no line decides: a line that grants the name, and its
+	 * requirement that this call does not meet; else "" and MISS_NONE. */
 	char near[GATE_AT_MAX];
 	enum policy_miss miss;
 };
@@ -120,6 +120,9 @@ struct gate_answer {
 /* Decides whether this tool, resource or prompt may be used; in a list: with any
  * arguments. */
 void gate_judge(const struct gate_ask *, struct gate_answer *ret);
+/* Of a refusal, for its text and its record: sets near and miss. Not part of gate_judge,
+ * because a list judges every tool, and this reads every line. */
+void gate_explain(const struct gate_ask *, struct gate_answer *);
 /* The call is about to reach the server: counts it for its rates and quotas. */
 void gate_count(const struct gate_ask *);
 /* The outcome of a refusal, for the agent. */

@@ -108,8 +108,10 @@ gate_name(struct session *s, const struct json_message *m, const struct method *
 		return PASS;
 	/* A batch is answered by one array, so its elements cannot wait for
 	 * approval. */
-	if (!answer.asks || !may_ask || s->o.questions == NULL || s->batch.open)
+	if (!answer.asks || !may_ask || s->o.questions == NULL || s->batch.open) {
+		gate_explain(&ask, &answer);
 		return refuse_name(s, m, method, kind, &answer);
+	}
 	/* a person is not asked about what the server does not have */
 	if (kind == GATE_TOOL && s->pins != NULL &&
 	    pins_lacks_tool(s->pins, s->name, len))

@@ -38,6 +38,8 @@ asks_method(struct session *s, const struct method *method, struct gate_answer *
 	ask.name = s->method;
 	ask.name_len = strlen(s->method);
 	gate_judge(&ask, ret);
+	if (!ret->allowed)
+		gate_explain(&ask, ret);
 	return ret->allowed;
 }
 

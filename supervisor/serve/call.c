@@ -273,6 +273,7 @@ is_refused(struct hub *h, const struct incoming *in, const struct named_tool *t,
 	gate_judge(ask, &answer);
 	if (answer.allowed || answer.asks)
 		return false;
+	gate_explain(ask, &answer);
 	by_line = answer.at[0] != '\0' && answer.pin != PIN_DIFFERS &&
 		  answer.pin != PIN_MISSING;
 	if (!exists && !by_line) {

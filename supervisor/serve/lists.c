@@ -62,8 +62,8 @@ lists_check_budget(struct hub *h)
 	char why[HUB_TEXT_MAX];
 	size_t n, all = 0;
 
-	if (h->order->single)
-		return;
+	if (h->order->single || h->settings.expose_n == 0)
+		return; /* nothing is exposed */
 	for (size_t i = 0; i < h->server_n; i++) {
 		const struct server *s = h->server[i];
 		const struct exposing e = {.settings = &h->settings,

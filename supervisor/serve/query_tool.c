@@ -272,6 +272,7 @@ is_denied(struct hub *h, struct incoming *in, struct server *s, const char *tool
 	gate_judge(ask, &answer);
 	if (answer.allowed || answer.asks)
 		return false;
+	gate_explain(ask, &answer);
 	reply_state(
 	    h, in, s->name, tool, "denied", gate_text(&answer, GATE_TOOL, tool, text));
 	records_refused(h, in, s, tool, gate_rule(&answer), gate_reason(&answer));
