@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "supervisor/audit/audit.h"
+
 int run_main(int argc, char **argv);
 /* Says, if standard input is a terminal, that an agent is expected there. */
 void tell_terminal(void);
@@ -105,6 +107,9 @@ void vault_log_end(int status);
 struct report;
 /* session: "" if the records belong to none. */
 int user_report_open(const char *session, struct report **ret);
+/* Writes one record that belongs to no session: 0 if it is on disk, or -errno and why. */
+struct event;
+int user_report_one(struct event *, char ret_why[AUDIT_WRITE_WHY_MAX]);
 
 /* ---- check_all.c: every policy that a start would find ---------------------------- */
 

@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "leash/audit/writer.h"
 #include "shim/base/fd.h"
@@ -41,5 +42,25 @@ user_report_open(const char *session, struct report **ret)
 	}
 	if (r == 0)
 		*ret = report;
+	return r;
+}
+
+int
+user_report_one(struct event *e, char ret_why[AUDIT_WRITE_WHY_MAX])
+{
+	struct report *report = NULL;
+	uint64_t number = 0;
+	int r = user_report_open("", &report);
+
+	if (r == 0)
+		r = report_send(report, e, EVENT_GATE, &number);
+	if (r == 0)
+		r = report_wait(report, number, USER_REPORT_WAIT_MS);
+	report_free(report);
+	if (r < 0 && paths_audit_dir() != NULL)
+		(void)audit_write_why(paths_audit_dir(), r, ret_why);
+	else if (r < 0)
+		(void)snprintf(
+		    ret_why, AUDIT_WRITE_WHY_MAX, "%s", strerror(-r)); /* fits */
 	return r;
 }

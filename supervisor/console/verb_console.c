@@ -44,10 +44,7 @@ static int
 write_record(const struct console_event *what, unsigned long count)
 {
 	char why[AUDIT_WRITE_WHY_MAX];
-	struct report *report = NULL;
-	static struct event e;
-	uint64_t number = 0;
-	int r = user_report_open("", &report);
+	static struct event e; /* large */
 
 	event_begin(&e, EVENT_CONSOLE);
 	event_text(&e, KEY_ACTION, what->action);
@@ -57,18 +54,11 @@ write_record(const struct console_event *what, unsigned long count)
 		event_number(&e, KEY_COUNT, count);
 	event_number(&e, KEY_UID, getuid());
 	event_number(&e, KEY_PID, (uint64_t)getppid()); /* the launcher */
-	if (r == 0)
-		r = report_send(report, &e, EVENT_GATE, &number);
-	if (r == 0)
-		r = report_wait(report, number, USER_REPORT_WAIT_MS);
-	report_free(report);
-	if (r == 0)
+	if (user_report_one(&e, why) == 0)
 		return 0;
 	log_error("unable to record the %s of the console in the audit log: %s; `kennel "
 		  "doctor` checks the log",
-	    what->action,
-	    paths_audit_dir() != NULL ? audit_write_why(paths_audit_dir(), r, why)
-				      : strerror(-r));
+	    what->action, why);
 	return EXIT_FAILED;
 }
 

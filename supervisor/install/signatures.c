@@ -2,7 +2,6 @@
  * npm verifies what it has installed, in its cell; the log has the outcome.
  */
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "leash/audit/writer.h"
@@ -11,7 +10,6 @@
 #include "supervisor/audit/audit.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/other_verb.h"
-#include "supervisor/base/paths.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/install/installer.h"
 
@@ -46,10 +44,7 @@ installer_record(
 	    [SIGNATURES_WRONG] = "invalid",
 	};
 	char reason[AUDIT_WRITE_WHY_MAX];
-	struct report *report = NULL;
 	static struct event e; /* large */
-	uint64_t number = 0;
-	int r = user_report_open("", &report);
 
 	event_begin(&e, EVENT_INSTALL);
 	event_text(&e, KEY_NAME, in->package);
@@ -58,17 +53,10 @@ installer_record(
 	if (why != NULL)
 		event_text(&e, KEY_REASON, why);
 	event_number(&e, KEY_UID, getuid());
-	if (r == 0)
-		r = report_send(report, &e, EVENT_GATE, &number);
-	if (r == 0)
-		r = report_wait(report, number, USER_REPORT_WAIT_MS);
-	report_free(report);
-	if (r == 0)
+	if (user_report_one(&e, reason) == 0)
 		return 0;
 	log_error("unable to record the installation of %s in the audit log: %s; nothing "
 		  "was kept",
-	    in->package,
-	    paths_audit_dir() != NULL ? audit_write_why(paths_audit_dir(), r, reason)
-				      : strerror(-r));
+	    in->package, reason);
 	return EXIT_FAILED;
 }
