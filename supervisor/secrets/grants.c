@@ -42,14 +42,16 @@ grants_add(struct grants *all, const struct secrets_grant *is,
 			at = &all->grant[i];
 	if (at == NULL)
 		return -ENOSPC;
-	*at = (struct grant){
-	    .is = *is, .until = now + GRANT_ONCE_S * NS_PER_S, .covers = *covered};
+	*at = (struct grant){.is = *is,
+	    .since = now,
+	    .until = now + GRANT_ONCE_S * NS_PER_S,
+	    .covers = *covered};
 	at->is.epoch = 0;
 	return 0;
 }
 
 void
-grants_epoch(struct grants *all, uint64_t epoch)
+grants_epoch(struct grants *all, uint64_t epoch, uint64_t asked_at)
 {
 	all->epoch = epoch;
 	for (size_t i = 0; i < GRANTS_MAX; i++) {
@@ -57,6 +59,8 @@ grants_epoch(struct grants *all, uint64_t epoch)
 
 		if (g->path[0] == '\0' || !g->session)
 			continue;
+		if (g->epoch == 0 && asked_at < all->grant[i].since)
+			continue; /* it may be of a vault that has changed since */
 		if (g->epoch == 0)
 			g->epoch = epoch;
 		else if (g->epoch != epoch)
@@ -91,6 +95,20 @@ grants_take(struct grants *all, const char *path, const uint8_t policy[HOLDER_ID
 	if (!found->is.session)
 		found->is.path[0] = '\0';
 	return true;
+}
+
+bool
+grants_unknown(
+    const struct grants *all, const char *path, const uint8_t policy[HOLDER_ID_LEN])
+{
+	for (size_t i = 0; i < GRANTS_MAX; i++) {
+		const struct grant *g = &all->grant[i];
+
+		if (g->is.session && g->is.epoch == 0 && strcmp(g->is.path, path) == 0 &&
+		    covers(g, policy))
+			return true;
+	}
+	return false;
 }
 
 bool

@@ -34,17 +34,23 @@ struct secrets_grant {
 struct grants {
 	struct grant {
 		struct secrets_grant is;
-		uint64_t until; /* once: loop_now() */
+		uint64_t since, until; /* loop_now(); until: of once */
 		struct holder_ids covers;
 	} grant[GRANTS_MAX];
 	uint64_t epoch; /* of the vault, as last reported; 0: never */
 };
 
-/* now: loop_now(). A session grant is in force once grants_epoch() was called after it. 0, or -ENOSPC. */
+/* now: loop_now(). A session grant is in force once grants_epoch() was called with an epoch
+ * that was asked for after it. 0, or -ENOSPC. */
 int grants_add(struct grants *, const struct secrets_grant *,
     const struct holder_ids *covers, uint64_t now);
-/* The vault's epoch is this now; grants of another one end. */
-void grants_epoch(struct grants *, uint64_t epoch);
+/* The vault's epoch is this, as asked for at loop_now() `asked_at`; grants of another one
+ * end. */
+void grants_epoch(struct grants *, uint64_t epoch, uint64_t asked_at);
+/* A person has allowed it for the session, and its epoch is not known yet: a start that
+ * does not wait for grants_epoch() would ask the person again. */
+bool grants_unknown(
+    const struct grants *, const char *path, const uint8_t policy[HOLDER_ID_LEN]);
 /* A person has refused the path: no grant for it is in force any more. */
 void grants_drop(struct grants *, const char *path);
 /* False: no grant for this path covers this policy. One for `once` is used up. */

@@ -42,9 +42,16 @@ close_path(struct secrets_approvals *a, const char *path)
 }
 
 void
-secrets_approvals_epoch(struct secrets_approvals *a, uint64_t epoch)
+secrets_approvals_epoch(struct secrets_approvals *a, uint64_t epoch, uint64_t asked_at)
 {
-	grants_epoch(&a->grants, epoch);
+	grants_epoch(&a->grants, epoch, asked_at);
+}
+
+bool
+secrets_grant_unknown(const struct secrets_approvals *a, const char *path,
+    const uint8_t policy[HOLDER_ID_LEN])
+{
+	return grants_unknown(&a->grants, path, policy);
 }
 
 bool

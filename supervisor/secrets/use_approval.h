@@ -65,8 +65,10 @@ void secrets_poll(
 
 /* The log has caught up: answers that are on disk take effect. */
 void secrets_approvals_recorded(struct secrets_approvals *);
-/* The vault is in this state; grants that were given in another one end. 0: unknown. */
-void secrets_approvals_epoch(struct secrets_approvals *, uint64_t epoch);
+/* The vault was in this state when it was looked at, after loop_now() `asked_at`; grants
+ * that were given in another one end. */
+void secrets_approvals_epoch(
+    struct secrets_approvals *, uint64_t epoch, uint64_t asked_at);
 /* The manifests are these now: what a person found changed is asked again. */
 void secrets_approvals_reread(struct secrets_approvals *, const struct secrets_context *);
 /* A person has refused its use in this session, and has not reopened it. */
@@ -74,6 +76,9 @@ bool secrets_path_closed(const struct secrets_approvals *, const char *path);
 /* Lets a person reopen such paths at this socket. */
 void secrets_approvals_reopens(struct secrets_approvals *, struct approve_socket *);
 
+/* A grant for this path and policy waits for secrets_approvals_epoch(): so does a start. */
+bool secrets_grant_unknown(const struct secrets_approvals *, const char *path,
+    const uint8_t policy[HOLDER_ID_LEN]);
 /* What a start of a server may use without a further question. False: there is none for
  * this path and policy. One for `once` is used up. */
 bool secrets_grant_take(struct secrets_approvals *, const char *path,

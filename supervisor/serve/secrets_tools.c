@@ -65,9 +65,11 @@ secrets_texts(struct hub *h, struct wire_in *in, int fd)
 	h->secrets->asked_at = 0;
 	if (h->secrets->again)
 		ask_manifests(h);
-	secrets_approvals_epoch(h->secrets->approvals, h->secrets->manifests.vault_epoch);
+	secrets_approvals_epoch(h->secrets->approvals, h->secrets->manifests.vault_epoch,
+	    h->secrets->read_at);
 	secrets_approvals_reread(h->secrets->approvals,
 	    &(struct secrets_context){&h->secrets->manifests, meta_today()});
+	launcher_start(h); /* what has waited for the epoch */
 	parked_wake(h);
 	return true;
 }
@@ -158,6 +160,23 @@ holders(void *hub, const char *path, struct secrets_holder out[HOLDERS_MAX])
 		n++;
 	}
 	return n;
+}
+
+bool
+secrets_grants_known(const struct server *s)
+{
+	uint8_t id[HOLDER_ID_LEN];
+
+	holder_id(s, id);
+	for (uint32_t i = 0; i < s->sealed->secrets.n; i++) {
+		const char *path = policy_secret_path(
+		    &s->policy, &s->policy.secret[s->sealed->secrets.first + i]);
+
+		if (path != NULL &&
+		    secrets_grant_unknown(s->hub->secrets->approvals, path, id))
+			return false;
+	}
+	return true;
 }
 
 void

@@ -33,6 +33,9 @@ bool secrets_configured(struct hub *, struct wire_in *);
 bool secrets_have_texts(const struct hub *, uint64_t until);
 /* The log has caught up. */
 void secrets_recorded(struct hub *);
+/* False: a person has allowed a use of its secrets for the session, and the vault's epoch
+ * that belongs to the answer is still on its way; launcher_start() is called when it comes. */
+bool secrets_grants_known(const struct server *);
 /* The uses of its secrets that a person has allowed, for LAUNCHER_START. */
 void secrets_put_grants(struct server *, struct wire_out *);
 /* Its last start failed because a value is not in the vault, or the vault is locked. */

@@ -86,7 +86,8 @@ launcher_ask(struct hub *h, enum launcher_message type, const char *name)
 		hub_end(h, "lost the launcher");
 }
 
-/* The one that has waited longest; NULL: none waits. */
+/* The one that has waited longest; NULL: none waits. One whose use of a secret a person has
+ * just allowed waits for the vault's epoch, without which its session would ask again. */
 static struct downstream *
 next_start(const struct hub *h)
 {
@@ -94,7 +95,8 @@ next_start(const struct hub *h)
 
 	for (struct downstream *d = h->down; d != NULL; d = d->next)
 		if (d->state == DOWN_STARTING && !d->ordered &&
-		    (first == NULL || d->ticket < first->ticket))
+		    (first == NULL || d->ticket < first->ticket) &&
+		    secrets_grants_known(d->server))
 			first = d;
 	return first;
 }

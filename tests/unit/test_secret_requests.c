@@ -221,9 +221,16 @@ session(void **test)
 	const struct holder_ids more = {.id = {{1}, {3}}, .n = 2};
 	struct secrets_grant got;
 
-	/* not before the vault's state after the answer is known */
+	/* not before the vault's state after the answer is known: a start waits for it */
 	assert_false(grants_take(&g, PATH, one, 100 * S, &got));
-	grants_epoch(&g, 8);
+	assert_true(grants_unknown(&g, PATH, one));
+	assert_false(grants_unknown(&g, PATH, other));
+	assert_false(grants_unknown(&g, "team/github/other", one));
+	grants_epoch(&g, 7, 100 * S - 1); /* asked for before the answer */
+	assert_true(grants_unknown(&g, PATH, one));
+	assert_false(grants_take(&g, PATH, one, 100 * S, &got));
+	grants_epoch(&g, 8, 100 * S);
+	assert_false(grants_unknown(&g, PATH, one));
 	for (int i = 0; i < 3; i++) {
 		assert_true(grants_take(&g, PATH, one, 100000 * S, &got));
 		assert_true(got.session);
@@ -232,9 +239,9 @@ session(void **test)
 	assert_false(grants_take(&g, PATH, other, 100 * S, &got));
 	assert_true(grants_hold(&g, PATH, &shown, 100 * S));
 	assert_false(grants_hold(&g, PATH, &more, 100 * S));
-	grants_epoch(&g, 9); /* rotated, or locked */
+	grants_epoch(&g, 9, 101 * S); /* rotated, or locked */
 	assert_false(grants_take(&g, PATH, one, 100 * S, &got));
-	grants_epoch(&g, 8);
+	grants_epoch(&g, 8, 100 * S);
 	assert_false(grants_take(&g, PATH, one, 100 * S, &got));
 }
 
@@ -249,7 +256,7 @@ refused(void **test)
 
 	assert_int_equal(grants_add(&g, &lasting, &shown, 100 * S), 0);
 	assert_int_equal(grants_add(&g, &others, &shown, 100 * S), 0);
-	grants_epoch(&g, 8);
+	grants_epoch(&g, 8, 100 * S);
 	assert_true(grants_hold(&g, PATH, &shown, 100 * S)); /* control */
 	grants_drop(&g, PATH);
 	assert_false(grants_hold(&g, PATH, &shown, 100 * S));
