@@ -128,6 +128,7 @@ POLICY_TEXT = \
 	policy/check/trusted.o \
 	policy/check/trusted_command.o \
 	policy/check/trusted_text.o \
+	policy/clients/clients.o \
 	policy/lang/check_word.o \
 	policy/lang/expand.o \
 	policy/lang/host.o \
@@ -602,7 +603,6 @@ KENNEL = \
 	supervisor/draft/preset.o \
 	supervisor/draft/script.o \
 	supervisor/import/backup.o \
-	supervisor/import/clients.o \
 	supervisor/import/config_file.o \
 	supervisor/import/config_tree.o \
 	supervisor/import/edit.o \
@@ -1339,7 +1339,7 @@ UNIT_client_config = \
 	$(UNIT_registry) \
 	policy/lang/host.o \
 	policy/lang/remote_url.o \
-	supervisor/import/clients.o \
+	policy/clients/clients.o \
 	supervisor/import/config_tree.o \
 	supervisor/import/edit.o \
 	supervisor/import/entries.o \

@@ -104,6 +104,8 @@ class Stage:
         shutil.copy(ROOT + "/tests/node/client.mjs", self.path)
         for page in ("man/kennel-policy.5", "COOKBOOK.md"):
             shutil.copy(ROOT + "/docs/" + page, self.path)
+        os.makedirs(self.path + "/policy/clients")
+        shutil.copy(ROOT + "/policy/clients/clients.c", self.path + "/policy/clients")
         subprocess.run(["chmod", "-R", "a+rX,go-w", self.path], check=True)
 
     def folder(self, job, uid, gid):

@@ -13,12 +13,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "policy/clients/clients.h"
+
 #define TREE_FILE_MAX  (16u << 20) /* bytes of a configuration file */
 #define TREE_NODES_MAX 1000000     /* and the most comments */
 #define TREE_DEPTH_MAX 64
 #define TREE_NONE      ((size_t)-1)
-
-enum dialect { DIALECT_JSON, DIALECT_TOML, DIALECT_YAML };
 
 enum node_type {
 	NODE_OBJECT,

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "supervisor/import/clients.h"
+#include "policy/clients/clients.h"
 #include "supervisor/import/config_tree.h"
 
 #define ENTRY_WORDS_MAX     256

@@ -12,12 +12,11 @@
 #include <limits.h>
 #include <stdbool.h>
 
-#include "supervisor/import/clients.h"
+#include "policy/clients/clients.h"
 #include "supervisor/import/config_file.h"
 #include "supervisor/import/entries.h"
 #include "supervisor/import/config_tree.h"
 
-#define IMPORT_FILES_MAX 64
 #define IMPORT_NAMES_MAX 64
 
 struct import_found { /* one configuration file */
@@ -36,7 +35,7 @@ struct import {
 	const char *key_file; /* of the vault, or NULL */
 	const char *scope; /* of the registry's address, for `kennel install`, or NULL */
 	bool write, start, by_stdin, undo, forget;
-	struct import_found found[IMPORT_FILES_MAX];
+	struct import_found found[CLIENT_FILES_MAX];
 	size_t found_n;
 };
 

@@ -87,7 +87,7 @@ look(struct import *m, const struct client_file *client, const char *path)
 		log_error("unable to read %s: %s", path, strerror(-r));
 		return EXIT_INPUT;
 	}
-	if (m->found_n + 1 == IMPORT_FILES_MAX || is_known(m, f)) {
+	if (is_known(m, f)) {
 		found_free(f);
 		return 0;
 	}
@@ -121,7 +121,8 @@ search(struct import *m)
 	}
 	client = client_files(&n);
 	for (size_t i = 0; i < n; i++) {
-		if (m->only != NULL && strcmp(m->only, client[i].client) != 0)
+		if (!client_imported(&client[i]) ||
+		    (m->only != NULL && strcmp(m->only, client[i].client) != 0))
 			continue;
 		if (client_path(&client[i], home, m->project, path) < 0)
 			continue;

@@ -7,6 +7,7 @@ import struct
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
+import clients  # noqa: E402
 from kit import *  # noqa: E402,F403
 
 be_subreaper()
@@ -406,24 +407,34 @@ def commands():
 
 # ---- configurations of agents -------------------------------------------------------------
 
-AGENTS = (".mcp.json", ".vscode/mcp.json", ".cursor/mcp.json", ".claude/settings.json", ".claude/settings.local.json",
-          ".codex/config.toml", ".gemini/settings.json", ".github/mcp.json", ".kiro/settings/mcp.json", "opencode.json", "sub/.mcp.json")
+IN_PROJECT = [row.file() for row in clients.rows() if row.scope == "project"]
+AGENTS = IN_PROJECT + ["sub/" + name for name in IN_PROJECT] + ["sub/deep/.mcp.json"]
+
+
+def put_agents(paths):
+    for path in paths:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w") as f:
+            f.write("{}\n")
+        os.chmod(path, 0o666)
+
+
+def open_below(d):
+    for at, dirs, _ in os.walk(d):
+        for name in dirs:
+            os.chmod(at + "/" + name, 0o777)
 
 
 @test("attack_reach_agents: a server does not write what an agent starts, where it exists; where not, it is named", 120)
 def agents():
     d = public_folder("project")
-    for name in AGENTS:
-        os.makedirs(os.path.dirname(d + "/" + name), exist_ok=True)
-        with open(d + "/" + name, "w") as f:
-            f.write("{}\n")
-        os.chmod(d + "/" + name, 0o666)
-        os.chmod(os.path.dirname(d + "/" + name), 0o777)
+    put_agents(d + "/" + name for name in AGENTS)
+    open_below(d)
     body = ATTACK + AS_USER + "    write %s\n    exec allow /usr/bin/mv **\n    exec allow /usr/bin/rm **\n" % words(d)
     tries = "".join("echo bad > %s && echo wrote %s\nrm -f %s && echo removed %s\nmv ok %s && echo replaced %s\n" % (
         (("%s/" % d) + n, n) * 3) for n in AGENTS)
     tries = tries.replace("mv ok", "mv %s/ok" % d)
-    away = "".join("mv %s/%s %s/away && echo moved %s\n" % (d, n, d, n) for n in (".vscode", ".claude", ".kiro", ".kiro/settings", "sub"))
+    away = "".join("mv %s/%s %s/away && echo moved %s\n" % (d, n, d, n) for n in sorted({os.path.dirname(n) for n in AGENTS} - {""}))
     r = kexec(body, ["/bin/sh", "-c", "echo x > %s/ok && echo control; %s%strue" % (d, tries, away)])
     equal(r.stdout, b"control\n", r.stderr[-1000:])
     for name in AGENTS:
@@ -461,6 +472,34 @@ def agents():
     os.rmdir(empty + "/.git")
     r = run([KENNEL, "policy", "check", "--all"], env=env)
     absent(b".mcp.json", r.stderr)
+
+
+@test("attack_reach_home: the files of a home far below a `write` are covered, also where a variable moves them", 120)
+def home_far_below():
+    top = public_folder("homes")
+    home, moved = top + "/a/b/c/user", top + "/d/e/f"
+    user = [row for row in clients.rows() if row.scope == "user"]
+    files = [home + "/" + row.file() for row in user] + [home + "/" + name for name in IN_PROJECT]
+    variables = {row.variable: moved + "/" + row.variable for row in user if row.variable}
+    apart = ["%s/%s/%s" % (moved, row.variable, row.moved + ("some.json" if row.moved.endswith("/") else "")) for row in user if row.variable]
+    put_agents(files + apart)
+    open_below(top)
+    tries = "".join("{ echo bad >%s; } 2>/dev/null && echo wrote %s\n" % (path, path[len(top):]) for path in files + apart)
+    script = ["/bin/sh", "-c", "echo x >%s/ok && echo control\n%strue" % (home, tries)]
+    body = ATTACK + AS_USER + "    write %s\n" % words(top)
+    r = kexec(body, script, env={"HOME": home})
+    wrote = {line[6:] for line in r.stdout.decode().splitlines() if line.startswith("wrote ")}
+    equal(wrote, {path[len(top):] for path in apart}, "without the variables: " + r.stderr.decode()[-1000:])
+    put_agents(apart)
+    # What is at the usual place is covered too: another shell may not have the variable.
+    r = kexec(body, script, env={"HOME": home, **variables})
+    equal(r.stdout, b"control\n", r.stderr[-1000:])
+    # The control: of another user's home, the grant covers what is two levels deep.
+    r = kexec(body, script, env={"HOME": top + "/nobody"})
+    within("wrote /a/b/c/user/.claude.json", r.stdout.decode())
+    named = body + "    write %s\n" % words(apart[0])
+    r = run([KENNEL, "policy", "check", policy(named)], env={"HOME": home, **variables})
+    within(b"may write this file, from which an agent reads", r.stderr)
 
 
 # ---- kennel's own -----------------------------------------------------------------------

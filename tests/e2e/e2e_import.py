@@ -5,6 +5,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import clients  # noqa: E402
 from kit import *  # noqa: E402,F403
 from registry_kit import Package, Registry, npm_path, server  # noqa: E402
 from remote_server import Remote  # noqa: E402
@@ -55,6 +56,8 @@ FILES = [
     ("kiro", ".kiro/settings/mcp.json", plain("mcpServers")),
     ("antigravity", ".gemini/config/mcp_config.json", plain("mcpServers")),
     ("junie", ".junie/mcp/mcp.json", plain("mcpServers")),
+    ("roo", "project/.roo/mcp.json", plain("mcpServers", ',\n      "alwaysAllow": []')),
+    ("crush", "project/.crush.json", plain("mcp", ',\n      "type": "stdio"')),
 ]
 
 
@@ -130,6 +133,24 @@ for number, (client_, path_, (before_, after_)) in enumerate(FILES):
     @test("%s: %s becomes kennel's and is restored to the byte" % (client_, path_))
     def form(name="form%d" % number, client=client_, path=path_, before=before_, after=after_):
         one(name, path, before, after)
+
+
+@test("each file of the table that has servers is found, for the client of its row")
+def table():
+    h, wanted = Home("table"), []
+    for n, row in enumerate(clients.rows()):
+        if not row.key or row.scope == "managed":
+            continue
+        name = "srv%d" % n
+        forms = {"toml": '[%s.%s]\ncommand = "/bin/cat"\n', "yaml": "%s:\n  %s:\n    type: stdio\n    cmd: /bin/cat\n"}
+        form = forms.get(row.path.rpartition(".")[2], '{"%s": {"%s": {"command": "/bin/cat"}}}\n')
+        h.put(("project/" if row.scope == "project" else "") + row.path, form % (row.key, name))
+        wanted.append([row.client, name])
+    code, out, err = h.run("import")
+    equal(code, 0, err)
+    found = [line.split() for line in out.splitlines() if "/bin/cat" in line]
+    equal(sorted([cells[0].partition("/")[0], cells[1]] for cells in found), sorted(wanted), "the table")
+    h.end()
 
 
 @test("in each dialect a byte order mark, CRLF and a last line without its end are kept; a file that a link leads to is changed, and the link stays")

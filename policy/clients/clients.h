@@ -1,0 +1,46 @@
+/*
+ * The files from which agents and editors start programs: where each keeps them, and in
+ * which dialect. `kennel import` reads those with servers (client_imported); `write`
+ * grants cover all of them (policy/check/agent_files.h). kennel-policy(5) lists the
+ * files, and kennel(1) the clients.
+ */
+#ifndef KENNEL_POLICY_CLIENTS_H
+#define KENNEL_POLICY_CLIENTS_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define CLIENT_FILES_MAX 128 /* rows of the table */
+
+enum dialect { DIALECT_JSON, DIALECT_TOML, DIALECT_YAML };
+
+enum client_scope { SCOPE_USER, SCOPE_PROJECT, SCOPE_MANAGED };
+const char *client_scope_name(enum client_scope);
+
+struct client_file {
+	const char *client; /* for --client and for people */
+	enum client_scope scope;
+	enum dialect dialect;
+	const char *key;      /* the object of its servers; NULL: it has none to import */
+	const char *variable; /* the variable that moves its directory, or NULL */
+	/* below the home, the project, or absolute. It ends with a slash if each file in
+	 * this directory is read. */
+	const char *path;
+	bool projects; /* also in the same object of each of "projects" */
+};
+
+/* The table, and its length. */
+const struct client_file *client_files(size_t *ret_n);
+/* Does `kennel import` read it? */
+bool client_imported(const struct client_file *);
+/* A client of which `kennel import` reads a file. */
+bool client_known(const char *name);
+/* The path below the home, without the mark for the variable. */
+void client_home_path(const struct client_file *, char ret[PATH_MAX]);
+/* The path of a file, with this home and project. 0; -ENOENT: the variable is set to
+ * a relative path; -ENAMETOOLONG. */
+int client_path(const struct client_file *, const char *home, const char *project,
+    char ret[PATH_MAX]);
+
+#endif
