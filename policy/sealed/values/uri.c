@@ -6,7 +6,9 @@
  * that are dropped.
  */
 #include "policy/sealed/values/uri.h"
+#include "shim/base/array.h"
 #include "shim/base/hex.h"
+#include "shim/base/utf8.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -24,6 +26,34 @@ encoded(const char *s, size_t len, size_t i)
 	high = hex_any(s[i + 1]);
 	low = hex_any(s[i + 2]);
 	return high < 0 || low < 0 ? -1 : high << 4 | low;
+}
+
+/* The next byte, decoded; moves *i past it. */
+static int
+next(const char *s, size_t len, size_t *i)
+{
+	int c = encoded(s, len, *i);
+
+	*i += c < 0 ? 1 : 3;
+	return c < 0 ? (unsigned char)s[*i - 1] : c;
+}
+
+/* The next character, decoded; UTF8_INVALID: none that all readers agree on. */
+static uint32_t
+next_char(const char *s, size_t len, size_t *i)
+{
+	char bytes[4];
+	const char *p = bytes;
+	size_t n = 0, end[4], at = *i;
+	uint32_t c;
+
+	while (n < sizeof(bytes) && at < len) {
+		bytes[n] = (char)next(s, len, &at);
+		end[n++] = at;
+	}
+	c = utf8_take(&p, bytes + n);
+	*i = end[p - bytes - 1];
+	return c;
 }
 
 static bool
@@ -74,6 +104,33 @@ ends_segment(char c)
 	return c == '/' || c == '?' || c == '#';
 }
 
+/*
+ * A segment that a server may read as `.` or `..`, or as none: `..;x`, because servers of
+ * Java drop what follows a `;`; `.. `, because Windows drops blanks at the end; and dots
+ * that become ASCII's in a compatibility form.
+ */
+static bool
+is_dots(const char *s, size_t len)
+{
+	size_t i = 0, dots = 0;
+	bool blank = false;
+	uint32_t c;
+
+	while (i < len) {
+		c = next_char(s, len, &i);
+		if (c == ';')
+			break;
+		blank = blank || c == ' ';
+		if (c == ' ' && dots > 0)
+			continue;
+		if (blank || (c != '.' && c != 0x2024 && c != 0x2025 && c != 0xfe52 &&
+				 c != 0xff0e))
+			return false;
+		dots += c == 0x2025 ? 2 : 1; /* two dots as one character */
+	}
+	return dots == 1 || dots == 2 || (dots == 0 && len > 0);
+}
+
 /* Has a segment `.` or `..`, or an empty one between two slashes. */
 static bool
 has_odd_segment(const char *s, size_t len)
@@ -84,11 +141,31 @@ has_odd_segment(const char *s, size_t len)
 		if (i < len && !ends_segment(s[i]))
 			continue;
 		n = i - from;
-		if ((n == 1 || n == 2) && memcmp(s + from, "..", n) == 0)
+		/* the part before the first slash may be one of data: */
+		if (is_dots(s + from, n) && (from > 0 || s[from] != ';'))
 			return true;
 		if (n == 0 && from > 0 && i < len && s[i] == '/' && s[from - 1] == '/')
 			return true;
 		from = i + 1;
+	}
+	return false;
+}
+
+/* Has text that is not UTF-8, which readers decode in more than one way (overlong forms are
+ * ASCII to some), or a slash that is not ASCII's, which a compatibility form makes one. */
+static bool
+has_odd_char(const char *s, size_t len)
+{
+	static const uint32_t slashes[] = {UTF8_INVALID, 0x2044, 0x2215, 0x2216, 0x29f5,
+	    0x29f8, 0x29f9, 0xfe68, 0xff0f, 0xff3c};
+	size_t i = 0, k;
+	uint32_t c;
+
+	while (i < len) {
+		c = next_char(s, len, &i);
+		for (k = 0; k < ARRAY_LEN(slashes); k++)
+			if (c == slashes[k])
+				return true;
 	}
 	return false;
 }
@@ -133,7 +210,8 @@ uri_form(const char *s, size_t len)
 {
 	size_t scheme = scheme_len(s, len), path = scheme == 0 ? 0 : scheme + 1, i;
 
-	if (is_upper(s, scheme) || has_odd_byte(s, len) || has_odd_code(s, len))
+	if (is_upper(s, scheme) || has_odd_byte(s, len) || has_odd_code(s, len) ||
+	    has_odd_char(s, len))
 		return URI_ODD;
 	/* file:/a, file://localhost/a and file:///a are the same file */
 	if (scheme == 4 && memcmp(s, "file", 4) == 0 &&
@@ -148,22 +226,12 @@ uri_form(const char *s, size_t len)
 	}
 	if (has_odd_segment(s + path, len - path))
 		return URI_ODD;
-	for (i = 0; i < len && is_plain(s[i]); i++)
+	for (i = 0; i < len && is_plain(s[i]) && s[i] != ';'; i++)
 		;
 	return i == len ? URI_PLAIN : URI_CODED;
 }
 
 /* ---- decoded ---------------------------------------------------------------- */
-
-/* The next byte, decoded; moves *i past it. */
-static int
-next(const char *s, size_t len, size_t *i)
-{
-	int c = encoded(s, len, *i);
-
-	*i += c < 0 ? 1 : 3;
-	return c < 0 ? (unsigned char)s[*i - 1] : c;
-}
 
 static int
 pattern_next(const char *s, size_t len, size_t *i)
@@ -174,12 +242,30 @@ pattern_next(const char *s, size_t len, size_t *i)
 	return star ? RAW_STAR : c;
 }
 
-bool
-uri_glob(const char *pattern, size_t pattern_len, const char *text, size_t text_len)
+/* Moves past `;PARAMETER`, which some servers drop from each segment of a path. */
+static size_t
+past_params(const char *s, size_t len, size_t i)
+{
+	if (i < len && (s[i] == ';' || encoded(s, len, i) == ';'))
+		while (i < len && !ends_segment(s[i]))
+			i++;
+	return i;
+}
+
+/* Fast path: most URIs have none. */
+static bool
+may_have_params(const char *s, size_t len)
+{
+	return memchr(s, ';', len) != NULL || memchr(s, '%', len) != NULL;
+}
+
+static bool
+glob(const char *pattern, size_t pattern_len, const char *text, size_t text_len,
+    bool params)
 {
 	size_t p = 0, t = 0, star = SIZE_MAX, from = 0, p_after, t_after;
 
-	while (t < text_len) {
+	while (t = params ? t : past_params(text, text_len, t), t < text_len) {
 		p_after = p;
 		t_after = t;
 		if (p < pattern_len && pattern[p] == '*') {
@@ -200,6 +286,14 @@ uri_glob(const char *pattern, size_t pattern_len, const char *text, size_t text_
 	while (p < pattern_len && pattern[p] == '*')
 		p++;
 	return p == pattern_len;
+}
+
+bool
+uri_glob(const char *pattern, size_t pattern_len, const char *text, size_t text_len)
+{
+	return glob(pattern, pattern_len, text, text_len, true) ||
+	       (may_have_params(text, text_len) &&
+		   glob(pattern, pattern_len, text, text_len, false));
 }
 
 size_t

@@ -16,7 +16,7 @@ enum uri_form uri_form(const char *, size_t len);
 
 /*
  * Like policy_glob, on percent-decoded bytes of both texts; a `%2A` is not a
- * star.
+ * star. It also matches the text without the parameters of its path (`;x`).
  */
 bool uri_glob(const char *pattern, size_t pattern_len, const char *text, size_t text_len);
 /*
