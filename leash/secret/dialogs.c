@@ -31,7 +31,7 @@
 #define TYPED_MAX      2048
 #define TRIES_MAX      3
 #define FRAME          5 /* columns of pinentry-curses beside a text: 50 show 45 unbroken */
-#define SUBJECT_LINES  3 /* server, kind and subject: what the passphrase is for */
+#define SUBJECT_LINES  4 /* server, kind, method, subject: what the passphrase is for */
 #define NOTIFY_PROGRAM "/usr/bin/notify-send"
 
 /* What is printed; kennel reads it (supervisor/answer/here.c). */

@@ -33,14 +33,19 @@ struct approval {
 	long pid;                           /* of its session */
 	uint32_t number, kind, cut, factor; /* enum question_factor */
 	bool destructive;                   /* as its reviewed definition says */
+	bool ambiguous;                     /* its detail has no canonical form */
 	uint64_t waits_ms, left_ms;
 	uint32_t refused; /* times in 10 min that its server and subject were */
-	const char *server, *subject, *detail, *rule, *because, *request;
+	const char *server, *method, *subject, *detail, *rule, *because, *request;
 	struct span digest; /* QUESTION_DIGEST_LEN bytes */
 };
 
 #define DESTRUCTIVE_TEXT \
 	"its reviewed definition is marked: it may destroy or overwrite something"
+#define AMBIGUOUS_TEXT \
+	"it has no canonical form (a key twice, a NUL or half a surrogate pair): " \
+	"programs " \
+	"may read it differently"
 
 struct shown; /* private.h */
 

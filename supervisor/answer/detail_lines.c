@@ -280,6 +280,7 @@ detail_lines_make(const struct approval *a, int width, struct detail_lines *ret)
 
 	add_field(&l, "server   ", a->server);
 	add_field(&l, "kind     ", question_kind_name((enum question_kind)a->kind));
+	add_field(&l, "method   ", a->method);
 	add_field(&l, "subject  ", a->subject);
 	add_field(&l, "rule     ", a->rule);
 	add_field(&l, "because  ", a->because);
@@ -297,6 +298,9 @@ detail_lines_make(const struct approval *a, int width, struct detail_lines *ret)
 		add_wrapped(
 		    &l, "", DESTRUCTIVE_TEXT, sizeof(DESTRUCTIVE_TEXT) - 1, LINE_WARNING);
 	add_detail(&l, a);
+	if (a->ambiguous)
+		add_wrapped(
+		    &l, "", AMBIGUOUS_TEXT, sizeof(AMBIGUOUS_TEXT) - 1, LINE_WARNING);
 	if (a->cut != 0)
 		add_wrapped(&l, "", "a part of it is not shown",
 		    sizeof("a part of it is not shown") - 1, LINE_WARNING);

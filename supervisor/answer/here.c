@@ -162,30 +162,33 @@ project_of(const struct approval *a, char *out, size_t cap)
 }
 
 /* A name in a notification, where some servers read markup: no link, no picture. */
-static void
+static const char *
 plain_name(char out[NAME_CAP], const char *text)
 {
 	(void)inert_text(out, NAME_CAP, text); /* cut */
-	for (; *out != '\0'; out++)
-		if (*out == '<' || *out == '>' || *out == '&')
-			*out = '?';
+	for (char *p = out; *p != '\0'; p++)
+		if (*p == '<' || *p == '>' || *p == '&')
+			*p = '?';
+	return out;
 }
 
 static void
 notify(struct here *h, const struct approval *a)
 {
 	char *word[] = {(char *)"notify", NULL};
-	char server[NAME_CAP], subject[NAME_CAP], text[3 * NAME_CAP];
+	char server[NAME_CAP], method[NAME_CAP], subject[NAME_CAP], text[4 * NAME_CAP];
 	uint64_t now = loop_now();
 	int answer = -1;
 
 	if (!h->notify || h->notifier != 0 ||
 	    (h->notified_at != 0 && now - h->notified_at < NOTIFY_NS))
 		return;
-	plain_name(server, a->server);
-	plain_name(subject, a->subject);
-	(void)snprintf(text, sizeof(text), "%s: %s %s", server,
-	    question_kind_name((enum question_kind)a->kind), subject); /* fits */
+	(void)plain_name(server, a->server);
+	(void)plain_name(subject, a->subject);
+	(void)snprintf(text, sizeof(text), "%s: %s%s%s %s", server,
+	    question_kind_name((enum question_kind)a->kind),
+	    a->method[0] != '\0' ? " " : "", plain_name(method, a->method),
+	    subject); /* fits */
 	h->notified_at = now;
 	if (secret_dialog_start(word, text, &h->notifier, &answer) < 0)
 		h->notifier = 0; /* the dialog shows it */

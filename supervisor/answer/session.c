@@ -61,11 +61,13 @@ approval_read(struct wire_in *in, long pid, struct approval *ret)
 	flags = wire_get_u32(in);
 	ret->cut = (flags & QUESTION_CUT) != 0;
 	ret->destructive = (flags & QUESTION_DESTRUCTIVE) != 0;
+	ret->ambiguous = (flags & QUESTION_AMBIGUOUS) != 0;
 	ret->factor = wire_get_u32(in);
 	ret->waits_ms = wire_get_u64(in);
 	ret->left_ms = wire_get_u64(in);
 	ret->refused = wire_get_u32(in);
 	ret->server = wire_get_str(in, QUESTION_TEXT_MAX);
+	ret->method = wire_get_str(in, QUESTION_METHOD_MAX);
 	ret->subject = wire_get_str(in, QUESTION_TEXT_MAX);
 	ret->detail = wire_get_str(in, QUESTION_DETAIL_MAX);
 	ret->rule = wire_get_str(in, QUESTION_TEXT_MAX);

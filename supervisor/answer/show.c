@@ -32,7 +32,10 @@ approval_print(FILE *out, const struct approval *a)
 	    inert_text(server, sizeof(server), a->server),
 	    question_kind_name((enum question_kind)a->kind),
 	    inert_text(subject, sizeof(subject), a->subject));
+	print_text(out, "by     ", a->method);
 	print_text(out, "with   ", a->detail);
+	if (a->ambiguous)
+		fprintf(out, "    (%s)\n", AMBIGUOUS_TEXT);
 	if (a->cut != 0)
 		fprintf(out, "    (part of it is not shown: allow it with --unseen)\n");
 	if (a->destructive)
@@ -70,6 +73,7 @@ approval_print_json(FILE *out, const struct approval *a)
 	} field[] = {
 	    {"server", a->server},
 	    {"kind", question_kind_name((enum question_kind)a->kind)},
+	    {"method", a->method},
 	    {"subject", a->subject},
 	    {"detail", a->detail},
 	    {"rule", a->rule},
@@ -84,9 +88,11 @@ approval_print_json(FILE *out, const struct approval *a)
 		fprintf(out, ",\"%s\":%s", field[i].key, text == NULL ? "null" : text);
 		free(text);
 	}
-	fprintf(out, ",\"whole\":%s,\"waits_ms\":%llu,\"left_ms\":%llu,\"sha256\":\"",
-	    a->cut != 0 ? "false" : "true", (unsigned long long)a->waits_ms,
-	    (unsigned long long)a->left_ms);
+	fprintf(out,
+	    ",\"whole\":%s,\"canonical\":%s,\"waits_ms\":%llu,\"left_ms\":%llu,"
+	    "\"sha256\":\"",
+	    a->cut != 0 ? "false" : "true", a->ambiguous ? "false" : "true",
+	    (unsigned long long)a->waits_ms, (unsigned long long)a->left_ms);
 	hex_print(out, a->digest.data, a->digest.len);
 	if (is_request(a->request))
 		fprintf(out, "\",\"request\":\"%s\"", a->request);

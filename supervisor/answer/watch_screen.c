@@ -121,12 +121,16 @@ put_row(void *arg, int y, size_t at, unsigned int style)
 {
 	const struct view *v = arg;
 	const struct open_approval *o = &v->list.item[at];
-	char server[64], subject[ROW_MAX / 2], detail[ROW_MAX / 2], line[ROW_MAX];
+	const char *what = o->a.method[0] != '\0'
+			       ? o->a.method /* a method names its kind, too */
+			       : question_kind_name((enum question_kind)o->a.kind);
+	char server[64], kind[64], subject[ROW_MAX / 2], detail[ROW_MAX / 2];
+	char line[ROW_MAX];
 
 	(void)snprintf(line, sizeof(line), "%5llu s  %-20.20s %-12s %s  %s",
 	    (unsigned long long)open_approval_left(o) / 1000,
 	    inert_text(server, sizeof(server), o->a.server),
-	    question_kind_name((enum question_kind)o->a.kind),
+	    inert_text(kind, sizeof(kind), what),
 	    inert_text(subject, sizeof(subject), o->a.subject),
 	    inert_text(detail, sizeof(detail), o->a.detail)); /* may be cut */
 	screen_line(y, line, style);

@@ -28,10 +28,11 @@
 #define QUESTION_TEXT_MAX    2048
 #define QUESTION_DETAIL_MAX  8192
 #define QUESTION_DIGEST_LEN  32
-#define QUESTION_ID_MAX      48     /* "PID-NUMBER:12345678" */
-#define QUESTION_REQUEST_MAX 24     /* an agent's own name of its request */
-#define QUESTION_PATH_MAX    255    /* bytes of a secret's path */
-#define CALL_WAIT_MS         50000  /* a call waits; clients give up after 60 s */
+#define QUESTION_ID_MAX      48    /* "PID-NUMBER:12345678" */
+#define QUESTION_REQUEST_MAX 24    /* an agent's own name of its request */
+#define QUESTION_PATH_MAX    255   /* bytes of a secret's path */
+#define QUESTION_METHOD_MAX  64    /* of a method's name: a call has a row of methods.c */
+#define CALL_WAIT_MS         50000 /* a call waits; clients give up after 60 s */
 #define CALL_OPEN_MS         300000 /* its approval stays open, at least */
 
 enum question_kind {
@@ -78,6 +79,7 @@ const char *question_factor_name(enum question_factor);
 struct question_text {
 	enum question_kind kind;
 	char server[128];
+	char method[QUESTION_METHOD_MAX]; /* of a call: what is done with the subject */
 	char subject[QUESTION_TEXT_MAX];  /* the tool or program */
 	char detail[QUESTION_DETAIL_MAX]; /* its arguments */
 	char rule[512];                   /* the policy line with `ask` */
@@ -87,6 +89,7 @@ struct question_text {
 	char
 	    file_sha256[2 * QUESTION_DIGEST_LEN + 1]; /* QUESTION_FILE: of its contents */
 	bool cut;         /* subject and detail are incomplete: needs `unseen` */
+	bool ambiguous;   /* the detail has no canonical form: readers may disagree */
 	bool destructive; /* a reviewed definition says so: a yes has a second step */
 	bool once_only;   /* for each use: "session" counts as "once" */
 	enum question_factor factor; /* not none: as once_only, and never remembered */
@@ -202,7 +205,7 @@ void question_tell(const struct question_text *, uint32_t number);
 /* ---- the socket ------------------------------------------------------------ */
 
 #define APPROVE_PACKET_MAX 16384
-#define APPROVE_VERSION    2
+#define APPROVE_VERSION    3
 #define APPROVE_SOCKET     "ask-" /* in the run directory; the process id follows */
 
 /* Each packet begins with a u32 enum approve_message. */
@@ -222,7 +225,7 @@ enum approve_message {
 	 * VIA_CONSOLE_FINAL */
 	APPROVE_CHANNEL = 12,
 	/* to a client: u32 number, u32 kind, u32 flags (below), u32 factor, u64 ms since the request, u64
-	 * ms left, u32 refusals of its server and subject in 10 min, str server, subject, detail, rule, because, request, 32 bytes digest */
+	 * ms left, u32 refusals of its server and subject in 10 min, str server, method, subject, detail, rule, because, request, 32 bytes digest */
 	APPROVE_QUESTION = 3,
 	/* u32 number, u32 answer: no longer pending (watching only) */
 	APPROVE_GONE = 4,
@@ -237,6 +240,7 @@ enum approve_message {
 enum {
 	QUESTION_CUT = 1,         /* subject and detail are incomplete */
 	QUESTION_DESTRUCTIVE = 2, /* a reviewed definition says so */
+	QUESTION_AMBIGUOUS = 4,   /* see struct question_text */
 };
 
 struct approve_socket;

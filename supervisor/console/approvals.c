@@ -118,8 +118,8 @@ put_approval(struct buf *out, const struct open_approval *o)
 	const struct {
 		const char *key, *text;
 	} field[] = {{"server", a->server}, {"kind", kind != NULL ? kind : "unknown"},
-	    {"subject", a->subject}, {"detail", a->detail}, {"rule", a->rule},
-	    {"because", a->because}, {"request", a->request},
+	    {"method", a->method}, {"subject", a->subject}, {"detail", a->detail},
+	    {"rule", a->rule}, {"because", a->because}, {"request", a->request},
 	    {"factor", factor != NULL ? factor : "none"}};
 	char id[QUESTION_ID_MAX], hex[2 * QUESTION_DIGEST_LEN + 1];
 	uint64_t left = open_approval_left(o);
@@ -131,10 +131,11 @@ put_approval(struct buf *out, const struct open_approval *o)
 		return r;
 	(void)hex_put(hex, a->digest.data, a->digest.len);
 	return buf_printf(out,
-	    ",\"whole\":%s,\"waits_ms\":%" PRIu64 ",\"left_ms\":%" PRIu64
+	    ",\"whole\":%s,\"canonical\":%s,\"waits_ms\":%" PRIu64 ",\"left_ms\":%" PRIu64
 	    ",\"refusals\":%u,\"destructive\":%s,\"sha256\":\"%s\"}",
-	    a->cut != 0 ? "false" : "true", a->waits_ms + a->left_ms - left, left,
-	    a->refused, a->destructive ? "true" : "false", hex);
+	    a->cut != 0 ? "false" : "true", a->ambiguous ? "false" : "true",
+	    a->waits_ms + a->left_ms - left, left, a->refused,
+	    a->destructive ? "true" : "false", hex);
 }
 
 void

@@ -152,6 +152,12 @@ int json_text(struct json, char *out, size_t cap, size_t *ret_len);
  * length.
  */
 int json_canon(struct json value, struct buf *out);
+/*
+ * Appends this value for a person to read, where it has no canonical form: in the order of
+ * its members, without white space, and each text as there, but for an escape of a NUL or of
+ * half a surrogate pair, which stays. 0, or an error of the buffer.
+ */
+int json_plain(struct json value, struct buf *out);
 /* Appends text, which is UTF-8, as a string in that form: no text grows by being read and
  * written again. 0, or -EMSGSIZE, -ENOMEM of the buffer. */
 int json_quote(struct buf *out, const char *text, size_t len);

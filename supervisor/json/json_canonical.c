@@ -67,6 +67,73 @@ json_quote(struct buf *out, const char *text, size_t len)
 	return r < 0 ? r : buf_putc(out, '"');
 }
 
+/* Bytes of the escape at p: a surrogate pair is one. */
+static size_t
+escape_len(const uint8_t *p, const uint8_t *end)
+{
+	int32_t high, low;
+
+	if (p[1] != 'u')
+		return 2;
+	if (end - p < 12 || p[6] != '\\' || p[7] != 'u')
+		return 6;
+	high = json_hex4(p + 2, end);
+	low = json_hex4(p + 8, end);
+	return high >= 0xd800 && high < 0xdc00 && low >= 0xdc00 && low < 0xe000 ? 12 : 6;
+}
+
+/* One escape of a text, or the bytes up to the next one; moves *p past it. */
+static int
+put_part(struct buf *out, const uint8_t **p, const uint8_t *end)
+{
+	const uint8_t *from = *p;
+	uint8_t quoted[16] = "\"";
+	size_t n = 0, len;
+	char text[8];
+
+	if (*from != '\\') {
+		while (*p < end && **p != '\\')
+			++*p;
+		return buf_put(out, from, (size_t)(*p - from));
+	}
+	n = escape_len(from, end);
+	*p += n;
+	memcpy(quoted + 1, from, n);
+	quoted[n + 1] = '"';
+	if (json_text((struct json){quoted, n + 2, JSON_IS_STRING}, text, sizeof(text),
+		&len) < 0)
+		return buf_put(out, from, n); /* a NUL, or half a pair */
+	if ((uint8_t)text[0] < 0x20 || text[0] == '"' || text[0] == '\\')
+		return put_escaped(out, (uint8_t)text[0]);
+	return buf_put(out, text, len);
+}
+
+int
+json_plain(struct json value, struct buf *out)
+{
+	const uint8_t *p = value.at, *end = value.at + value.len;
+	bool inside = false;
+	int r = 0;
+
+	while (r == 0 && p < end) {
+		const uint8_t *stop = p;
+
+		if (*p == '"') {
+			inside = !inside;
+			r = buf_putc(out, *p++);
+		} else if (inside) {
+			while (*stop != '"')
+				stop += *stop == '\\' ? 2 : 1;
+			while (r == 0 && p < stop)
+				r = put_part(out, &p, stop);
+		} else if (strchr(" \t\r\n", *p) != NULL)
+			p++;
+		else
+			r = buf_putc(out, *p++);
+	}
+	return r;
+}
+
 static int
 put_string(struct canon *c, struct json value)
 {

@@ -192,7 +192,9 @@ put_string(struct buf *out, const char *text, bool *cut)
 			(void)buf_puts(out, "\\ufffd"); /* likewise */
 			*cut = true;
 			n = 1;
-		} else if (*p < 0x20 || *p == '"' || *p == '\\' || *p == 0x7f)
+		} else if (*p == '"' || *p == '\\')
+			(void)buf_printf(out, "\\%c", *p); /* likewise */
+		else if (*p < 0x20 || *p == 0x7f)
 			(void)buf_printf(out, "\\u%04x", *p); /* likewise */
 		else
 			(void)buf_put(out, p, n); /* likewise */

@@ -66,8 +66,9 @@ question_of(struct session *s, const struct approval *a, const struct covered *c
 	    .factor = (enum question_factor)s->factor,
 	    .destructive = s->destructive,
 	    .open_ms = s->open_ns / LOOP_MS};
-	buf_init(&shown, MCP_MESSAGE_MAX);
-	r = covered_params(c->params, subject_key, &shown);
+	(void)snprintf(q->method, sizeof(q->method), "%s", c->method); /* fits */
+	buf_init(&shown, (size_t)2 * MCP_MESSAGE_MAX);
+	r = covered_shown(c->params, subject_key, &shown, &q->ambiguous);
 	if (r == 0 && !(shown.len == 2 && memcmp(shown.data, "{}", 2) == 0))
 		question_detail(q, shown.data, shown.len);
 	buf_free(&shown);
@@ -141,6 +142,7 @@ int
 approval_get(struct session *s, struct held *h, enum question_kind kind)
 {
 	struct covered covered = {.kind = (int)kind,
+	    .method = h->call->known->name,
 	    .server = policy_str(s->o.policy, s->o.server->name),
 	    .name = s->name};
 	uint8_t digest[QUESTION_DIGEST_LEN];

@@ -1,14 +1,13 @@
 /*
- * Defines what an approval of a call covers: every member of params as the server
- * gets it, except those that do not affect what the server does. The same bytes are
- * shown and hashed, so the two cannot differ.
+ * Defines what an approval of a call covers: the method, and every member of params as
+ * the server gets it, except those that do not affect what the server does. The same
+ * form is shown and hashed, so the two cannot differ.
  *
  * kennel issues no requestState: one in params comes from the agent or the server,
  * and counts like any other member, as does its inputResponses.
  */
 #include "shim/base/array.h"
 #include "shim/base/buf.h"
-#include "supervisor/json/json.h"
 #include "supervisor/json/json.h"
 #include "supervisor/mcp/private.h"
 
@@ -18,24 +17,127 @@
 
 #include "shim/base/log.h"
 
-/* Members of _meta that differ from call to call and do not affect the server's
- * actions. */
-static const char *const exempt[] = {
-    "progressToken", "traceparent", "tracestate", "baggage"};
-
 static bool
 key_is(struct json key, const char *name)
 {
 	return json_key_is(key, name) == 1;
 }
 
-static bool
-is_exempt(struct json key)
+/* ---- what an approval leaves out ------------------------------------------------- */
+
+#define STATE_MAX   512  /* bytes that W3C Trace Context asks to propagate */
+#define BAGGAGE_MAX 8192 /* the same of W3C Baggage */
+
+/* Text of a member, as written: one with an escape has none of these shapes. */
+struct plain {
+	const char *at;
+	size_t len;
+};
+
+static size_t
+span_of(const struct plain *t, size_t from, const char *set)
 {
-	for (size_t i = 0; i < ARRAY_LEN(exempt); i++)
-		if (key_is(key, exempt[i]))
-			return true;
-	return false;
+	size_t n = 0;
+
+	while (from + n < t->len && t->at[from + n] != '\0' &&
+	       strchr(set, t->at[from + n]) != NULL)
+		n++;
+	return n;
+}
+
+/* VERSION-TRACE-PARENT-FLAGS in lower-case hex. */
+static bool
+is_traceparent(const struct plain *t)
+{
+	static const size_t digits[] = {2, 32, 16, 2};
+	size_t at = 0;
+
+	if (t->len != 55)
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(digits); i++) {
+		if (span_of(t, at, "0123456789abcdef") != digits[i])
+			return false;
+		at += digits[i];
+		if (at < t->len && t->at[at++] != '-')
+			return false;
+	}
+	return true;
+}
+
+/* KEY=VALUE, divided by commas; no value has a blank inside, a comma or a quotation mark.
+ * So a sentence or a command does not fit. */
+static bool
+is_list(const struct plain *t, size_t len_max)
+{
+	static const char key[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				  "0123456789_-*/@.!#$%&'+^`|~";
+	size_t at = 0, n;
+
+	if (t->len > len_max)
+		return false;
+	while (at < t->len) {
+		at += span_of(t, at, " ");
+		n = span_of(t, at, key);
+		if (n == 0 || at + n == t->len || t->at[at + n] != '=')
+			return false;
+		at += n + 1;
+		while (at < t->len && t->at[at] > ' ' && t->at[at] <= '~' &&
+		       strchr(",\"\\", t->at[at]) == NULL)
+			at++;
+		at += span_of(t, at, " ");
+		if (at < t->len && t->at[at++] != ',')
+			return false;
+	}
+	return t->len > 0;
+}
+
+static bool
+is_tracestate(const struct plain *t)
+{
+	return is_list(t, STATE_MAX);
+}
+
+static bool
+is_baggage(const struct plain *t)
+{
+	return is_list(t, BAGGAGE_MAX);
+}
+
+static bool
+is_token(const struct plain *t)
+{
+	return t->len + 2 <= MCP_TOKEN_MAX; /* and no escape */
+}
+
+/* Members of _meta that differ from call to call and do not affect the server's actions,
+ * if they have the shape that their specification gives them. */
+static const struct {
+	const char *name;
+	bool number; /* or a number */
+	bool (*is_shaped)(const struct plain *);
+} exempt[] = {
+    {"progressToken", true, is_token},
+    {"traceparent", false, is_traceparent},
+    {"tracestate", false, is_tracestate},
+    {"baggage", false, is_baggage},
+};
+
+/* meta: it contains this member; where another one has its name, both count. */
+static bool
+is_exempt(struct json meta, struct json key, struct json value)
+{
+	struct plain text = {(const char *)value.at + 1, value.len - 2};
+	struct json only;
+	size_t i = 0;
+
+	while (i < ARRAY_LEN(exempt) && !key_is(key, exempt[i].name))
+		i++;
+	if (i == ARRAY_LEN(exempt) || json_get(meta, exempt[i].name, &only) < 0)
+		return false;
+	if (value.type == JSON_IS_NUMBER)
+		return exempt[i].number && value.len <= MCP_TOKEN_MAX;
+	return value.type == JSON_IS_STRING && memchr(text.at, '\\', text.len) == NULL &&
+	       exempt[i].is_shaped(&text);
 }
 
 /* Omits exempt members; *ret_left: other members remain. */
@@ -50,7 +152,7 @@ cut_meta(struct cuts *cuts, struct json meta, bool *ret_left)
 	*ret_left = meta.type != JSON_IS_OBJECT;
 	json_walk(&w, meta);
 	while (json_next(&w, &key, &value)) {
-		bool keep = !is_exempt(key);
+		bool keep = !is_exempt(meta, key, value);
 
 		*ret_left = *ret_left || keep;
 		if ((r = filter_item(&gap, key, value, keep)) < 0)
@@ -84,7 +186,9 @@ cut_params(struct cuts *cuts, struct json params, const char *without)
 	return r < 0 ? r : filter_close(&gap);
 }
 
-int
+/* Appends params without exempt members and without this member (NULL: with all
+ * others). */
+static int
 covered_params(struct json params, const char *without, struct buf *out)
 {
 	const uint8_t *at = params.at, *end = params.at + params.len;
@@ -120,29 +224,54 @@ covered_whole(struct json root)
 	return true;
 }
 
+/* The same in canonical form: 1; 0: it has none, and is as it came. */
+static int
+covered_canon(struct json params, const char *without, struct buf *part, struct buf *out)
+{
+	struct json_message m;
+	int r = covered_params(params, without, part);
+
+	if (r < 0)
+		return r;
+	if (json_scan(part->data, part->len, &m) < 0)
+		bug("cuts that leave no JSON");
+	r = json_canon(m.root, out);
+	return r == 0 ? 1 : r == -EEXIST || r == -EILSEQ ? 0 : r;
+}
+
+int
+covered_shown(
+    struct json params, const char *without, struct buf *out, bool *ret_ambiguous)
+{
+	struct buf part;
+	int r;
+
+	buf_init(&part, MCP_MESSAGE_MAX);
+	r = covered_canon(params, without, &part, out);
+	*ret_ambiguous = r == 0;
+	if (r == 0)
+		r = json_plain((struct json){part.data, part.len, params.type}, out);
+	buf_free(&part);
+	return r < 0 ? r : 0;
+}
+
 int
 covered_digest(const struct covered *c, uint8_t ret[32])
 {
 	struct buf what, part;
-	struct json_message m;
 	int r;
 
 	buf_init(&part, MCP_MESSAGE_MAX);
 	buf_init(&what, (size_t)2 * MCP_MESSAGE_MAX);
-	r = covered_params(c->params, NULL, &part);
+	r = buf_printf(&what, "%d %s %zu %s %zu %s ", c->kind, c->method,
+	    strlen(c->server), c->server, strlen(c->name), c->name);
 	if (r == 0)
-		r = buf_printf(&what, "%d %zu %s %zu %s ", c->kind, strlen(c->server),
-		    c->server, strlen(c->name), c->name);
-	if (r == 0 && json_scan(part.data, part.len, &m) < 0)
-		bug("cuts that leave no JSON");
-	if (r == 0) {
-		r = json_canon(m.root, &what);
-		if (r == -EEXIST || r == -EILSEQ) /* its meaning is ambiguous: */
-			r = buf_put(&what, part.data, part.len); /* include each byte */
-	}
-	if (r == 0)
+		r = covered_canon(c->params, NULL, &part, &what);
+	if (r == 0) /* its meaning is ambiguous: include each byte */
+		r = buf_put(&what, part.data, part.len);
+	if (r >= 0)
 		mcp_digest(what.data, what.len, ret);
 	buf_free(&part);
 	buf_free(&what);
-	return r;
+	return r < 0 ? r : 0;
 }

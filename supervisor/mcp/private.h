@@ -251,14 +251,17 @@ const char *asks_wrong(
 /* approved_params.c: what an approval of a call covers */
 struct covered {
 	int kind; /* enum question_kind */
-	const char *server, *name;
+	const char *method, *server, *name;
 	struct json params; /* as the server gets them */
 };
 /* SHA-256 of the canonical form: 0, -ENOMEM, -EMSGSIZE. */
 int covered_digest(const struct covered *, uint8_t ret[32]);
-/* Appends params without exempt members and without this member (NULL: with all
- * others). */
-int covered_params(struct json params, const char *without, struct buf *out);
+/* Appends what a person reads of them, without this member: the canonical form, which is
+ * what is hashed, and not how the agent spelled it. Ambiguous: it is missing, because of a
+ * key that is there twice or an invalid text; then all is shown in its order. 0, -ENOMEM,
+ * -EMSGSIZE. */
+int covered_shown(
+    struct json params, const char *without, struct buf *out, bool *ret_ambiguous);
 /* True if the request has no members other than those of JSON-RPC. */
 bool covered_whole(struct json root);
 

@@ -7,6 +7,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 from kit import *  # noqa: E402,F403
+from serve_kit import Hub, policies, server  # noqa: E402
 
 ASKS = "    run %s\n    tool allow echo say was_cancelled\n" % words(TOY)
 LONG = 45  # seconds until something that must come is given up: no measure of how fast it comes
@@ -208,11 +209,14 @@ def members():
     rid = call(s)
     equal(approve("allow", question(s)["id"], "--session")[0], 0)
     check(refusal(s.wait(rid, LONG)) is None, "allowed")
-    rid = call(s, _meta={"traceparent": "00-1"})
+    traced = {"traceparent": "00-%s-%s-01" % ("4b" * 16, "0f" * 8), "tracestate": "a=b", "baggage": "k=v", "progressToken": "t"}
+    rid = call(s, _meta=traced)
     check(refusal(s.wait(rid, LONG)) is None, "control: the same call, traced")
     for i, more in enumerate(({"task": {"ttl": 1}}, {"requestState": "s"}, {"inputResponses": {"k": {"action": "accept"}}},
-                              {"requestState": "s", "inputResponses": {}}, {"_meta": {"x": 1}}, {"dryRun": False})):
-        if i == 3:  # after three refusals all calls of this tool are refused unasked
+                              {"requestState": "s", "inputResponses": {}}, {"_meta": {"x": 1}}, {"dryRun": False},
+                              {"_meta": {"baggage": {"cmd": "rm -rf /"}}}, {"_meta": {"traceparent": "00-1"}},
+                              {"_meta": {"tracestate": ["please run rm"]}}, {"_meta": {"progressToken": {"run": "rm"}}})):
+        if i > 0 and i % 3 == 0:  # after three refusals all calls of this tool are refused unasked
             s.close()
             s = session()
             rid = call(s)
@@ -223,6 +227,82 @@ def members():
         equal(json.loads(q["detail"]), dict({"arguments": {"a": 1}}, **more))
         equal(approve("deny", q["id"])[0], 0)
         equal(refusal(s.wait(rid, LONG)), "denied by a person")
+    s.close()
+
+
+def by_methods(start_session):
+    """One resource, and a yes to each method that names it: the other one asks again."""
+    methods = ("resources/read", "resources/subscribe")
+    for yes, other in (methods, methods[::-1]):
+        s = start_session()
+
+        def post(method):
+            s.n += 1
+            s.send({"jsonrpc": "2.0", "id": s.n, "method": method, "params": {"uri": "r://1"}})
+            return s.n
+
+        def asked():
+            got = []
+            wait_for(lambda: got.clear() or got.extend(map(json.loads, approve("list", "--json")[1].splitlines())) or got, LONG)
+            check(len(got) == 1, "one question:", got)
+            return got[0]
+        rid = post(yes)
+        q = asked()
+        equal((q["kind"], q["method"], q["subject"], q["canonical"]), ("resource", yes, "r://1", True))
+        within("    by      %s\n" % yes, approve("list")[1])
+        equal(approve("allow", q["id"], "--session")[0], 0)
+        check("result" in s.wait(rid, LONG), "allowed")
+        check("result" in s.wait(post(yes), LONG), "the control: the same again is not asked about")
+        rid = post(other)
+        second = asked()
+        equal((second["kind"], second["method"], second["subject"]), ("resource", other, "r://1"))
+        check(second["sha256"] != q["sha256"], "one digest for two methods")
+        equal(approve("deny", second["id"])[0], 0)
+        within("denied", json.dumps(s.wait(rid, LONG)))
+        s.close()
+
+
+ASKED = "    tool allow *\n    resource ask *\n"
+
+
+@test("a yes for the session to one method of a resource lets no other one pass, under run", 300)
+def methods_run():
+    def begin():
+        s = Mcp([KENNEL, "run", "m", "--policy", policies(server("m", ASKED, resources=[{"uri": "r://1", "name": "r"}]))])
+        s.initialize()
+        return s
+    by_methods(begin)
+
+
+@test("a yes for the session to one method of a resource lets no other one pass, under serve", 300)
+def methods_serve():
+    by_methods(lambda: Hub(server("m", ASKED, resources=[{"uri": "r://1", "name": "r"}])))
+
+
+@test("a question shows the canonical form of the arguments, not how the agent spelled them", 300)
+def spelled():
+    s = session()
+
+    def send(arguments):
+        s.n += 1
+        s.p.stdin.write(('{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"line","arguments":%s}}\n' % (
+            s.n, arguments)).encode())
+        s.p.stdin.flush()
+        return s.n
+    hidden = "".join("\\u%04x" % ord(c) for c in "rm -rf /")
+    for arguments, detail, line, canonical in (
+            ('{"\\u0063md" : "%s"}' % hidden, '{"arguments":{"cmd":"rm -rf /"}}', '"rm -rf /"', True),
+            ('{"cmd":"\\u202e/ fr- mr"}', '{"arguments":{"cmd":"\u202e/ fr- mr"}}', '"\\u{202e}/ fr- mr"', True),
+            ('{"cmd":"%s","cmd":"%s"}' % (hidden, "ls"), '{"arguments":{"cmd":"rm -rf /","cmd":"ls"}}', '"cmd":"ls"', False),
+            ('{"cmd":"%s\\ud800"}' % hidden, '{"arguments":{"cmd":"rm -rf /\\ud800"}}', "rm -rf /", False)):
+        rid = send(arguments)
+        q = question(s)
+        equal((q["detail"], q["canonical"]), (detail, canonical))
+        shown = approve("list")[1]
+        within(line, shown)
+        equal("it has no canonical form" in shown, not canonical, shown)
+        equal(approve("allow", q["id"])[0], 0)
+        check(refusal(s.wait(rid, LONG)) is None, "allowed")
     s.close()
 
 

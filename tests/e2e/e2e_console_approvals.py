@@ -51,7 +51,7 @@ def answers():
     first = ask(a, a=1, b=MARKUP)
     shown = pending(c, 1)[0]
     want = listed()[0]
-    for key in ("id", "server", "kind", "subject", "detail", "rule", "because", "whole", "sha256", "refusals"):
+    for key in ("id", "server", "kind", "method", "subject", "detail", "rule", "because", "whole", "sha256", "refusals"):
         equal(shown[key], want[key], key)
     equal((shown["server"], shown["kind"], shown["subject"]), ("alpha", "tool", "line"))
     equal(json.loads(shown["detail"])["arguments"], {"a": 1, "b": MARKUP})

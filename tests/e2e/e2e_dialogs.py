@@ -96,7 +96,7 @@ def buttons():
     equal((whole["texts"]["SETOK"], whole["texts"]["SETNOTOK"], whole["texts"]["SETCANCEL"]), ("Allow", "Deny", "Close"))
     equal((how_long["texts"]["SETOK"], how_long["texts"]["SETNOTOK"]), ("Once", "Session"))
     lines = whole["texts"]["SETDESC"].splitlines()
-    equal(lines[:5], ["A pending approval", "", "server   t", "kind     tool", "subject  line"])
+    equal(lines[:6], ["A pending approval", "", "server   t", "kind     tool", "method   tools/call", "subject  line"])
     within('|   a: "100%"', lines)
     h.answers("ok", "notok")
     rid = ask(s, a=2)

@@ -41,13 +41,13 @@ def keys():
     shown = w.until("beta ")
     within("2 pending", shown)
     rows = [line.split() for line in shown.splitlines()[2:4]]
-    equal([r[2:] for r in rows], [["alpha", "tool", "line", '{"arguments":{"a":1,"b":"x"}}'],
-                              ["beta", "tool", "line", '{"arguments":{"a":2}}']])
+    equal([r[2:] for r in rows], [["alpha", "tools/call", "line", '{"arguments":{"a":1,"b":"x"}}'],
+                              ["beta", "tools/call", "line", '{"arguments":{"a":2}}']])
     w.key(b"o")  # in the list nothing is allowed
     check("2 pending" in w.text())
     w.key(b"\r")
     shown = w.until("because  seen by a person")
-    for line in ("server   alpha", "kind     tool", "subject  line", "  arguments:", '    a: 1', '    b: "x"'):
+    for line in ("server   alpha", "kind     tool", "method   tools/call", "subject  line", "  arguments:", '    a: 1', '    b: "x"'):
         check(line in shown.splitlines(), line, shown)
     w.key(b"o")
     w.until("once")

@@ -6,12 +6,14 @@
 #include <signal.h>
 
 #include "supervisor/approve/approve.h"
+#include "supervisor/mcp/methods.h"
 #include "tests/unit/mcp_expect.h"
 
 #define HEAD      "{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"tools/call\",\"params\":{"
 #define DONE      "{\"jsonrpc\":\"2.0\",\"id\":9,\"result\":{}}"
 #define ARGUMENTS "\"name\":\"push\",\"arguments\":{\"a\":1,\"b\":[\"x\"]}"
 #define PLAIN     HEAD ARGUMENTS "}}"
+#define PARENT    "\"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\""
 
 static struct queue *queue;
 
@@ -20,7 +22,8 @@ begin(void)
 {
 	static const struct rig_gate asks[] = {
 	    {.kind = GATE_TOOL, .name = "*", .verdict = VERDICT_ASK},
-	    {.kind = GATE_RESOURCE, .name = "*", .verdict = VERDICT_ASK}};
+	    {.kind = GATE_RESOURCE, .name = "*", .verdict = VERDICT_ASK},
+	    {.kind = GATE_PROMPT, .name = "*", .verdict = VERDICT_ASK}};
 
 	rig_policy(&R, 0, asks, N(asks), NULL, 0);
 	rig_open(&R, false);
@@ -90,6 +93,19 @@ asked(const char *line, const char *shown)
 	answered("once");
 }
 
+static char *
+padded(const char *before, size_t n, const char *after)
+{
+	size_t len = strlen(before);
+	char *line = malloc(len + n + strlen(after) + 1);
+
+	assert_non_null(line);
+	memcpy(line, before, len);
+	memset(line + len, 'x', n);
+	strcpy(line + len + n, after);
+	return line;
+}
+
 /* ---- what is digested and shown ------------------------------------------------ */
 
 static void
@@ -135,12 +151,207 @@ each_member(void **state)
 	passes(
 	    HEAD "\"arguments\":{ \"b\":[\"\\u0078\"], \"a\" : 1 },\"name\":\"push\"}}");
 	passes(HEAD "\"_meta\":{\"progressToken\":\"t\"}," ARGUMENTS "}}");
-	passes(HEAD ARGUMENTS ",\"_meta\":{\"traceparent\":\"00-1\",\"baggage\":\"b\","
-			      "\"tracestate\":\"c\"}}}");
+	passes(HEAD ARGUMENTS ",\"_meta\":{\"traceparent\":" PARENT
+			      ",\"baggage\":\"k=v;p=1, k2=v%20w\","
+			      "\"tracestate\":\"a@b=c, d=e/f=\"}}}");
+	passes(HEAD ARGUMENTS ",\"_meta\":{\"progressToken\":-1.5e9}}}");
 	for (size_t i = 0; i < N(more); i++)
 		asked(more[i].line, more[i].shown);
 	passes(PLAIN);
 	end();
+}
+
+#define META(members) HEAD ARGUMENTS ",\"_meta\":{" members "}}}"
+
+/* What an approval leaves out has a shape; anything else under such a name is shown. */
+static void
+unshaped(void **state)
+{
+	static const struct {
+		const char *line, *shown;
+	} rows[] = {
+	    {META("\"baggage\":{\"cmd\":\"rm -rf /\"}"),
+		"{\"baggage\":{\"cmd\":\"rm -rf /\"}}"},
+	    {META("\"baggage\":\"cmd=rm -rf /\""), "rm -rf /"},
+	    {META("\"baggage\":\"rm\""), "\"baggage\":\"rm\""},
+	    {META("\"baggage\":\"a=b,\\u0063=d\""), "\"baggage\":\"a=b,c=d\""},
+	    {META("\"baggage\":\"a=\\\"rm\\\"\""), "\"a=\\\"rm\\\"\""},
+	    {META("\"baggage\":\"\""), "\"baggage\":\"\""},
+	    {META("\"tracestate\":[\"rm\",\"-rf\"]"), "[\"rm\",\"-rf\"]"},
+	    {META("\"tracestate\":\"please run rm\""), "please run rm"},
+	    {META("\"tracestate\":true"), "\"tracestate\":true"},
+	    {META("\"traceparent\":{\"a\":1}"), "{\"a\":1}"},
+	    {META("\"traceparent\":7"), "\"traceparent\":7"},
+	    {META("\"traceparent\":\"00-1\""), "00-1"},
+	    {META("\"traceparent\":\"00-4bf92f3577b34da6a3ce929d0e0e4736"
+		  "-00f067aa0ba902b7-0x\""),
+		"-0x\""},
+	    {META("\"traceparent\":\"00-4BF92F3577B34DA6A3CE929D0E0E4736"
+		  "-00f067aa0ba902b7-01\""),
+		"4BF9"},
+	    {META("\"progressToken\":{\"t\":1}"), "{\"t\":1}"},
+	    {META("\"progressToken\":[1]"), "\"progressToken\":[1]"},
+	    {META("\"progressToken\":null"), "null"},
+	    {META("\"progressToken\":\"0123456789012345678901234567890123456789"
+		  "012345678901234567890123456789\""),
+		"0123456789"},
+	    {META("\"progressToken\":1,\"progressToken\":2"), "\"progressToken\":2"},
+	    {META("\"progressToken\":1,\"Baggage\":\"a=b\",\"baggage\":\"a=b\""),
+		"\"baggage\":\"a=b\""},
+	};
+	char *line;
+
+	(void)state;
+	begin();
+	rig_agent(&R, PLAIN);
+	assert_int_equal(say(ANSWER_SESSION, false), 0);
+	answered("session");
+	for (size_t i = 0; i < N(rows); i++) {
+		asked(rows[i].line, rows[i].shown);
+		passes(PLAIN); /* the control */
+	}
+	/* bounded, too */
+	line = padded(HEAD ARGUMENTS ",\"_meta\":{\"tracestate\":\"k=", 510, "\"}}}");
+	passes(line);
+	free(line);
+	line = padded(HEAD ARGUMENTS ",\"_meta\":{\"tracestate\":\"k=", 511, "\"}}}");
+	asked(line, "\"tracestate\":\"k=");
+	free(line);
+	end();
+}
+
+/* ---- how it is shown ------------------------------------------------------------- */
+
+/* A person reads what is hashed, and not how the agent spelled it. */
+static void
+spelled(void **state)
+{
+	static const struct {
+		const char *arguments, *shown;
+		bool ambiguous;
+	} rows[] = {
+	    {"{\"cmd\":\"\\u0072\\u006d\\u0020\\u002d\\u0072f\"}",
+		"{\"arguments\":{\"cmd\":\"rm -rf\"}}", false},
+	    {"{\"\\u0063md\" : \"\\/\\u00e9\\ud83d\\ude00\" }",
+		"{\"arguments\":{\"cmd\":\"/\xc3\xa9\xf0\x9f\x98\x80\"}}", false},
+	    {"{\"b\":1,\"a\":[{\"d\":2,\"\\u0063\":\"\\\\u0063\"}]}",
+		"{\"arguments\":{\"a\":[{\"c\":\"\\\\u0063\",\"d\":2}],\"b\":1}}", false},
+	    {"{\"cmd\":\"\\u0022\\u005c\\u000A\\u001F\"}",
+		"{\"arguments\":{\"cmd\":\"\\\"\\\\\\n\\u001f\"}}", false},
+	    /* without a canonical form: as it came, and each text readable */
+	    {"{\"cmd\":\"\\u0072\\u006d\",\"cmd\":\"\\u006cs\"}",
+		"{\"arguments\":{\"cmd\":\"rm\",\"cmd\":\"ls\"}}", true},
+	    {"{\"z\":\"\\u0072\\ud83dm\", \"a\":\"\\u006c\\u0000\\udc00\\u0022s\"}",
+		"{\"arguments\":{\"z\":\"r\\ud83dm\",\"a\":\"l\\u0000\\udc00\\\"s\"}}",
+		true},
+	    {"{\"a\":\"\\ud83d\\ud83d\\ude00\"}",
+		"{\"arguments\":{\"a\":\"\\ud83d\xf0\x9f\x98\x80\"}}", true},
+	};
+	const struct question *q;
+	char line[512];
+
+	(void)state;
+	begin();
+	for (size_t i = 0; i < N(rows); i++) {
+		(void)snprintf(line, sizeof(line),
+		    HEAD "\"name\":\"push\",\"arguments\":%s}}", rows[i].arguments);
+		rig_agent(&R, line);
+		q = queue_next(queue, 0);
+		assert_non_null(q);
+		assert_string_equal(q->text.detail, rows[i].shown);
+		assert_int_equal(q->text.ambiguous, rows[i].ambiguous);
+		assert_false(q->text.cut);
+		assert_int_equal(say(ANSWER_ONCE, false), 0);
+		/* the server gets the agent's bytes */
+		assert_int_equal(strlen(rig_server_got(&R)), strlen(line) + 1);
+		answered("once");
+	}
+	end();
+}
+
+/* ---- which method ---------------------------------------------------------------- */
+
+/* A request of this method, about one and the same name. */
+static char *
+request(const struct method *m, char out[256])
+{
+	(void)snprintf(out, 256,
+	    "{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"%s\",\"params\":{\"%s\":\"x:y\"}"
+	    "}",
+	    m->name, m->where == WHERE_NAME ? "name" : "uri");
+	return out;
+}
+
+static bool
+may_ask(const struct method *m)
+{
+	return m->gate != 0 && (m->where == WHERE_NAME || m->where == WHERE_URI);
+}
+
+/* A person is asked about this method; they refuse. */
+static void
+asked_by(const struct method *m)
+{
+	const struct question *q = queue_next(queue, 0);
+	char line[256];
+
+	assert_null(q);
+	rig_agent(&R, request(m, line));
+	assert_string_equal(rig_server_got(&R), "");
+	q = queue_next(queue, 0);
+	if (q == NULL || strcmp(q->text.method, m->name) != 0)
+		fail_msg("%s: %s", m->name, q == NULL ? "not asked" : q->text.method);
+	assert_int_equal(say(ANSWER_DENY, false), 0);
+}
+
+/* late: the yes comes after the call was refused. */
+static void
+agree_to(const struct method *m, enum question_answer answer, bool late)
+{
+	char line[256];
+
+	R.session->wait_ns = (late ? 10 : 50000) * LOOP_MS;
+	rig_agent(&R, request(m, line));
+	if (late) {
+		rig_run(&R, 60);
+		assert_non_null(strstr(rig_agent_got(&R), "no answer yet"));
+	}
+	assert_int_equal(say(answer, false), 0);
+	R.session->wait_ns = 50000 * LOOP_MS;
+	if (!late) {
+		assert_int_equal(strlen(rig_server_got(&R)), strlen(line) + 1);
+		answered(answer == ANSWER_ONCE ? "once" : "session");
+	}
+}
+
+/* A yes to one method lets no other one pass, whatever gate they share. */
+static void
+one_method_each(void **state)
+{
+	static const struct {
+		enum question_answer answer;
+		bool late;
+	} ways[] = {{ANSWER_SESSION, false}, {ANSWER_ONCE, true}, {ANSWER_SESSION, true}};
+	const struct method *yes, *other;
+	char line[256];
+	size_t pairs = 0;
+
+	(void)state;
+	for (size_t w = 0; w < N(ways); w++)
+		for (size_t i = 0; (yes = method_row(i)) != NULL; i++)
+			for (size_t k = 0; (other = method_row(k)) != NULL; k++) {
+				if (i == k || !may_ask(yes) || !may_ask(other))
+					continue;
+				begin();
+				agree_to(yes, ways[w].answer, ways[w].late);
+				asked_by(other);
+				/* the control: for its own it holds */
+				agent_passes(request(yes, line));
+				assert_null(queue_next(queue, 0));
+				end();
+				pairs += yes->gate == other->gate;
+			}
+	assert_true(pairs >= N(ways) * 6); /* read, subscribe, directory/read */
 }
 
 /* Beside params nothing is shown, so nothing may be there. */
@@ -185,19 +396,6 @@ other_kinds(void **state)
 }
 
 /* ---- what is not shown ---------------------------------------------------------- */
-
-static char *
-padded(const char *before, size_t n, const char *after)
-{
-	size_t len = strlen(before);
-	char *line = malloc(len + n + strlen(after) + 1);
-
-	assert_non_null(line);
-	memcpy(line, before, len);
-	memset(line + len, 'x', n);
-	strcpy(line + len + n, after);
-	return line;
-}
 
 static void
 cut(void **state)
@@ -336,6 +534,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(each_member),
+	    cmocka_unit_test(unshaped),
+	    cmocka_unit_test(spelled),
+	    cmocka_unit_test(one_method_each),
 	    cmocka_unit_test(beside_params),
 	    cmocka_unit_test(other_kinds),
 	    cmocka_unit_test(cut),

@@ -78,7 +78,7 @@ function proposalDetail(approval) {
 	element("details", {}, element("summary", {}, "As it was sent"), sent(approval))];
 }
 
-// As it was sent: a parser would drop what is there twice, and round numbers.
+// As the session sent it (of a call, its canonical form): a parser would drop what is there twice, and round numbers.
 function sent(approval) {
 	return approval.detail ? element("pre", {}, element("code", {}, approval.detail)) : null;
 }
@@ -114,6 +114,7 @@ const KINDS = {
 	},
 };
 const DESTRUCTIVE = "I understand that this may destroy or overwrite something, as its reviewed definition says.";
+const AMBIGUOUS = "It has no canonical form (a key twice, a NUL or half a surrogate pair): programs may read it differently.";
 const PLAIN = {answers: [["Allow once", "once"], ["Allow for the session", "session"], DENY]};
 const WITH_FACTOR = {answers: [["Allow once", "once"], DENY]};
 
@@ -163,7 +164,8 @@ function approvalCard(approval) {
 	return element("article", {class: "card", id: "approval " + approval.id, tabindex: "-1"},
 	    element("h3", {}, approval.server + " asks for the " + approval.kind + " "),
 	    element("p", {}, element("code", {}, approval.subject)), ...detailOf(approval, kind),
-	    element("dl", {}, ...term("Rule", approval.rule), ...term("Because", approval.because),
+	    approval.canonical ? null : element("p", {}, AMBIGUOUS),
+	    element("dl", {}, ...term("Method", approval.method), ...term("Rule", approval.rule), ...term("Because", approval.because),
 	        ...term("Second factor", approval.factor === "none" ? "" : approval.factor),
 	        ...term("Time left", timeLeft(approval)), ...term("Refused in the last 10 min", approval.refusals || "")),
 	    approval.whole ? null : tickBox(approval.sha256, "A part of it is not shown. I have checked the rest."),
