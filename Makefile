@@ -260,7 +260,8 @@ SCRUB_ROOM = \
 	leash/scrub/prefilter_simd.o \
 	leash/scrub/scan_block.o \
 	leash/scrub/stream.o \
-	leash/scrub/structured.o
+	leash/scrub/structured.o \
+	leash/scrub/white_space.o
 # Secrets, the cell, the gate.  No socket to the world, no MCP, no parser.
 LEASH = \
 	$(CELL) $(POLICY_READ) $(BASE) $(PATHS) \

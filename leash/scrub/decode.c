@@ -10,6 +10,7 @@
 #include "shim/base/utf8.h"
 
 #define SEPARATOR_MAX 40 /* between two bytes of hex, with indentation */
+#define BLANKS_MAX    76 /* a line of quoted-printable has no more bytes */
 
 /* The value of a hex digit plus one; zero for all other bytes. */
 static const uint8_t worth[256] = {['0'] = 1,
@@ -190,22 +191,37 @@ decode_line_end(const uint8_t *src, size_t n)
 	return src[0] == '\n' || src[0] == '\r' ? 1 : escaped(src, n, "nr");
 }
 
+/* "=" at the end of a line, with blanks between: RFC 2045 lets a transport add them. */
+static int
+soft_line_end(const uint8_t *src, size_t n)
+{
+	size_t i = 1;
+	int r = NONE, more;
+
+	while (i <= BLANKS_MAX && (r = blank(src + i, n - i)) > 0)
+		i += (size_t)r;
+	if (r == UNFINISHED)
+		return UNFINISHED;
+	r = decode_line_end(src + i, n - i);
+	if (r <= 0)
+		return r;
+	/* a newline must follow a carriage return */
+	i += (size_t)r;
+	if (src[i - 1] != 'r' && src[i - 1] != '\r')
+		return (int)i;
+	more = decode_line_end(src + i, n - i);
+	return more == UNFINISHED ? UNFINISHED : (int)i + more;
+}
+
 static int
 quoted(const uint8_t *src, size_t n, uint8_t out[static 4], uint8_t *ret_len)
 {
 	uint32_t value;
-	int r = decode_line_end(src + 1, n - 1), more;
+	int r = soft_line_end(src, n);
 
-	if (r == UNFINISHED)
-		return UNFINISHED;
 	*ret_len = 0;
-	if (r > 0) {
-		/* a newline must follow a carriage return */
-		more = decode_line_end(src + 1 + r, n - 1 - (size_t)r);
-		if (src[r] != 'r' && src[r] != '\r')
-			return 1 + r;
-		return more == UNFINISHED ? UNFINISHED : 1 + r + more;
-	}
+	if (r != NONE)
+		return r;
 	r = hex_number(src + 1, n - 1, 2, &value);
 	if (r <= 0)
 		return r;

@@ -6,7 +6,8 @@
  *		characters that the value alone determines, so that it is found
  *		regardless of the bytes before and after it
  *	hex in either case; UTF-16 of both byte orders, and base64 of it;
- *		reversed; spaces as plus signs; each byte as a character
+ *		reversed; spaces as plus signs; each byte as a character, of
+ *		these too
  *
  * Escapes (JSON, percent, entities, quoted-printable), base64 in columns and hex
  * with separators are not patterns: the text is decoded instead (decode.c).
@@ -273,8 +274,56 @@ put_wide(const struct maker *m, const uint8_t *v, size_t n, bool big, uint32_t c
 	return len;
 }
 
+static bool
+is_ascii(const uint8_t *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (v[i] >= 0x80)
+			return false;
+	return true;
+}
+
+/* A byte above 0x7f as a character of Windows-1252, which is also what the web's
+ * decoders call Latin-1. */
+static uint32_t
+windows_1252(uint8_t byte)
+{
+	static const uint16_t code[] = {0x20ac, 0x81, 0x201a, 0x192, 0x201e, 0x2026,
+	    0x2020, 0x2021, 0x2c6, 0x2030, 0x160, 0x2039, 0x152, 0x8d, 0x17d, 0x8f, 0x90,
+	    0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x2dc, 0x2122, 0x161,
+	    0x203a, 0x153, 0x9d, 0x17e, 0x178};
+
+	return byte < 0x80 || byte >= 0xa0 ? byte : code[byte - 0x80];
+}
+
+/*
+ * Each byte as a character: the result of reading UTF-8 or UTF-16 as Latin-1 or
+ * Windows-1252, and what entities and escapes of single bytes decode to.  In a message,
+ * which is UTF-8, such bytes are in no other way.  v may be NULL in the counting pass.
+ */
+static void
+add_bytes(struct maker *m, const uint8_t *v, size_t n, bool backwards)
+{
+	uint8_t out[4];
+
+	if (v != NULL && is_ascii(v, n))
+		return;
+	for (int windows = 0; windows < 2; windows++) {
+		size_t len = 0;
+
+		for (size_t i = 0; v != NULL && i < n; i++) {
+			uint8_t c = v[backwards ? n - 1 - i : i];
+			size_t used = utf8_put(windows ? windows_1252(c) : c, out);
+
+			for (size_t k = 0; k < used; k++)
+				put(m, len++, out[k]);
+		}
+		add_encoding(m, v == NULL ? 3 * n : len, false);
+	}
+}
+
 /* UTF-16 without the outermost zero byte, which some writers omit; without it both
- * byte orders of ASCII are the same.  Also base64 of it. */
+ * byte orders of ASCII are the same.  Also base64 of it, and its bytes as characters. */
 static void
 add_wide(struct maker *m, const uint8_t *v, size_t n, bool big)
 {
@@ -293,31 +342,8 @@ add_wide(struct maker *m, const uint8_t *v, size_t n, bool big)
 	(void)add_pattern(m, wide, len, false); /* the next ones are made of its bytes */
 	add_alphabet(m, &base64, wide, len);
 	add_alphabet(m, &base64url, wide, len);
-}
-
-static bool
-is_ascii(const uint8_t *v, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (v[i] >= 0x80)
-			return false;
-	return true;
-}
-
-/* Each byte as a character: the result of reading UTF-8 as Latin-1, and what entities
- * and escapes of single bytes decode to. */
-static void
-add_bytes(struct maker *m, const uint8_t *v, size_t n)
-{
-	uint8_t out[4];
-	size_t len = 0, i, k, used;
-
-	for (i = 0; i < n; i++) {
-		used = utf8_put(v[i], out);
-		for (k = 0; k < used; k++)
-			put(m, len++, out[k]);
-	}
-	add_encoding(m, len, false);
+	if (!is_ascii(v, n))
+		add_bytes(m, wide, len, false);
 }
 
 static void
@@ -367,7 +393,8 @@ add_encodings(struct maker *m, const uint8_t *v, size_t n)
 		add_wide(m, v, n, true);
 	if (is_ascii(v, n))
 		return;
-	add_bytes(m, v, n);
+	add_bytes(m, v, n, false);
+	add_bytes(m, v, n, true);
 	add_reversed_text(m, v, n);
 }
 

@@ -20,6 +20,7 @@
 #include <strings.h>
 
 #include "leash/scrub/private.h"
+#include "leash/scrub/white_space.h"
 #include "leash/vault/vault.h"
 #include "shim/base/array.h"
 
@@ -38,6 +39,7 @@ struct gather {
 	uint32_t value;
 	size_t first; /* index of the value's first string */
 	struct piece whole;
+	bool every_end; /* lines end also at CR, NEL, LS and PS: not all programs agree */
 	int error;
 };
 
@@ -46,18 +48,13 @@ struct gather {
 static struct piece
 trimmed(struct piece p)
 {
-	static const uint8_t bom[] = {0xef, 0xbb, 0xbf};
+	size_t n;
 
-	for (;;) {
-		if (p.len >= sizeof(bom) && memcmp(p.at, bom, sizeof(bom)) == 0)
-			p = (struct piece){p.at + sizeof(bom), p.len - sizeof(bom)};
-		else if (p.len > 0 && isspace(p.at[0]))
-			p = (struct piece){p.at + 1, p.len - 1};
-		else if (p.len > 0 && isspace(p.at[p.len - 1]))
-			p.len--;
-		else
-			return p;
-	}
+	while ((n = white_space_first(p.at, p.len)) > 0)
+		p = (struct piece){p.at + n, p.len - n};
+	while ((n = white_space_last(p.at, p.len)) > 0)
+		p.len -= n;
+	return p;
 }
 
 /* Adds the string once, unchanged. */
@@ -116,22 +113,39 @@ add_line(struct gather *g, struct piece p)
 		add(g, p);
 }
 
+/* Bytes of the line end at p.at[at]; 0: none. */
+static size_t
+line_end(const struct gather *g, struct piece p, size_t at)
+{
+	if (g->every_end)
+		return white_space_line_end(p.at + at, p.len - at);
+	return p.at[at] == '\n';
+}
+
 /* The next line of *rest, without its end; false at the end. */
 static bool
-next_line(struct piece *rest, struct piece *ret)
+next_line(const struct gather *g, struct piece *rest, struct piece *ret)
 {
-	const uint8_t *end;
+	size_t len = 0, end = 0;
 
 	if (rest->len == 0)
 		return false;
-	end = memchr(rest->at, '\n', rest->len);
-	ret->at = rest->at;
-	ret->len = end == NULL ? rest->len : (size_t)(end - rest->at);
-	rest->at += ret->len + (end != NULL);
-	rest->len -= ret->len + (end != NULL);
+	while (len < rest->len && (end = line_end(g, *rest, len)) == 0)
+		len++;
+	*ret = (struct piece){rest->at, len};
+	*rest = (struct piece){rest->at + len + end, rest->len - len - end};
 	if (ret->len > 0 && ret->at[ret->len - 1] == '\r')
 		ret->len--;
 	return true;
+}
+
+static bool
+has_lines(const struct gather *g, struct piece p)
+{
+	for (size_t i = 0; i < p.len; i++)
+		if (line_end(g, p, i) > 0)
+			return true;
+	return false;
 }
 
 static void
@@ -139,7 +153,7 @@ add_lines(struct gather *g, struct piece rest)
 {
 	struct piece line;
 
-	while (next_line(&rest, &line))
+	while (next_line(g, &rest, &line))
 		add_line(g, line);
 }
 
@@ -284,7 +298,7 @@ add_leaf(struct gather *g, bool secret, struct piece p)
 		add_without_scheme(g, p);
 	}
 	add(g, p);
-	if (memchr(p.at, '\n', p.len) != NULL)
+	if (has_lines(g, p))
 		add_lines(g, p);
 }
 
@@ -455,13 +469,13 @@ is_block(struct piece value)
 
 /* Is every line a field, or indented below one? */
 static bool
-is_fields(struct piece rest)
+is_fields(const struct gather *g, struct piece rest)
 {
 	struct piece line;
 	struct field f;
 	bool any = false;
 
-	while (next_line(&rest, &line)) {
+	while (next_line(g, &rest, &line)) {
 		if (is_filler(line))
 			continue;
 		if (field_of(line, &f))
@@ -480,7 +494,7 @@ add_fields(struct gather *g, struct piece rest)
 	struct piece line;
 	struct field f;
 
-	while (next_line(&rest, &line) && g->error == 0) {
+	while (next_line(g, &rest, &line) && g->error == 0) {
 		field = field_of(line, &f);
 		block = block && (trimmed(line).len == 0 || f.indent > indent);
 		if (block)
@@ -499,6 +513,14 @@ add_fields(struct gather *g, struct piece rest)
 
 /* ---- a value ------------------------------------------------------------------------------ */
 
+static void
+learn_lines(struct gather *g, struct piece p)
+{
+	if (!is_fields(g, p) && has_lines(g, p))
+		add_lines(g, p);
+	add_fields(g, p);
+}
+
 int
 structured_learn(struct scrub *s, uint32_t value, const uint8_t *data, size_t len)
 {
@@ -511,9 +533,9 @@ structured_learn(struct scrub *s, uint32_t value, const uint8_t *data, size_t le
 	if (inner.len > 0 && (inner.at[0] == '{' || inner.at[0] == '[')) {
 		add_json(&g, inner);
 	} else {
-		if (!is_fields(inner) && memchr(inner.at, '\n', inner.len) != NULL)
-			add_lines(&g, inner);
-		add_fields(&g, inner);
+		learn_lines(&g, inner);
+		g.every_end = true;
+		learn_lines(&g, inner);
 	}
 	return g.error;
 }

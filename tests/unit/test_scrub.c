@@ -182,9 +182,9 @@ ref_mark(const struct ref *r, const char *p, size_t len, size_t *reach)
 static void
 ref_mark_inner(const struct ref *r, const char *p, size_t len, size_t *reach)
 {
-	for (; len > 0 && isspace((unsigned char)*p); p++)
+	for (; len > 0 && (unsigned char)*p <= 0x20; p++)
 		len--;
-	while (len > 0 && isspace((unsigned char)p[len - 1]))
+	while (len > 0 && (unsigned char)p[len - 1] <= 0x20)
 		len--;
 	if (len >= SCRUB_LEN_MIN)
 		ref_mark(r, p, len, reach);
@@ -197,13 +197,27 @@ ref_is_line(const char *p, size_t len)
 	bool some = false;
 	size_t i;
 
-	for (; len > 0 && isspace((unsigned char)*p); p++)
+	for (; len > 0 && (unsigned char)*p <= 0x20; p++)
 		len--;
-	while (len > 0 && isspace((unsigned char)p[len - 1]))
+	while (len > 0 && (unsigned char)p[len - 1] <= 0x20)
 		len--;
 	for (i = 0; i < len; i++)
 		some |= isalnum((unsigned char)p[i]) || (unsigned char)p[i] >= 0x80;
 	return some && encodings_weakness((const uint8_t *)p, len) == NULL;
+}
+
+static void
+ref_mark_lines(const struct ref *r, const char *p, const char *ends, size_t *reach)
+{
+	size_t len;
+
+	if (strpbrk(p, ends) == NULL)
+		return;
+	for (; *p != '\0'; p += len + (p[len] != '\0')) {
+		len = strcspn(p, ends);
+		if (ref_is_line(p, len))
+			ref_mark_inner(r, p, len, reach);
+	}
 }
 
 /* Which bytes of the last text the reference masked. */
@@ -227,17 +241,12 @@ reference(const struct kit *k, const char *in, size_t len, struct buf *out)
 	ref_decode(&r[2], &r[3]);
 	for (d = 0; d < 4; d++) {
 		for (v = 0; v < k->n; v++) {
-			const char *p = k->value[v], *nl;
+			const char *p = k->value[v];
 
 			ref_mark(&r[d], p, strlen(p), reach);
 			ref_mark_inner(&r[d], p, strlen(p), reach);
-			for (; strchr(k->value[v], '\n') != NULL; p = nl + 1) {
-				nl = strchrnul(p, '\n');
-				if (ref_is_line(p, (size_t)(nl - p)))
-					ref_mark_inner(&r[d], p, (size_t)(nl - p), reach);
-				if (*nl == '\0')
-					break;
-			}
+			ref_mark_lines(&r[d], p, "\n", reach);
+			ref_mark_lines(&r[d], p, "\n\r", reach);
 		}
 	}
 	buf_clear(out);

@@ -20,6 +20,7 @@
 #include "leash/scrub/scrub.h"
 #include "leash/vault/vault.h"
 #include "shim/base/array.h"
+#include "shim/base/utf8.h"
 #include "tests/unit/roll.h"
 #include "tests/unit/scrub_kit.h"
 
@@ -317,9 +318,12 @@ entities_some(struct text *t, const uint8_t *v, size_t n)
 static void
 quoted_printable(struct text *t, const uint8_t *v, size_t n)
 {
+	static const char *const soft[] = {
+	    "=\r\n", "=\n", "= \r\n", "=\t\n", "= \t  \n", "=  \\r\\n"};
+
 	for (size_t i = 0; i < n; i++) {
 		if (i > 0 && roll(9) == 0)
-			puts_to(t, roll(2) ? "=\r\n" : "=\n");
+			puts_to(t, soft[roll(ARRAY_LEN(soft))]);
 		if (isalnum(v[i]) && v[i] < 0x80 && roll(5))
 			put(t, v[i]);
 		else
@@ -412,6 +416,44 @@ reversed_text(struct text *t, const uint8_t *v, size_t n)
 	}
 }
 
+/* The bytes that an encoder made, each as a character. */
+static void
+as_characters(struct text *t, const struct text *bytes)
+{
+	uint8_t out[4];
+
+	for (size_t i = 0; i < bytes->n; i++)
+		for (size_t k = 0, used = utf8_put(bytes->byte[i], out); k < used; k++)
+			put(t, out[k]);
+}
+static void
+utf16_little_characters(struct text *t, const uint8_t *v, size_t n)
+{
+	static struct text bytes;
+
+	bytes.n = 0;
+	utf16(&bytes, v, n, false);
+	as_characters(t, &bytes);
+}
+static void
+utf16_big_characters(struct text *t, const uint8_t *v, size_t n)
+{
+	static struct text bytes;
+
+	bytes.n = 0;
+	utf16(&bytes, v, n, true);
+	as_characters(t, &bytes);
+}
+static void
+reversed_characters(struct text *t, const uint8_t *v, size_t n)
+{
+	static struct text bytes;
+
+	bytes.n = 0;
+	reversed(&bytes, v, n);
+	as_characters(t, &bytes);
+}
+
 static const struct {
 	const char *name;
 	encoder *encode;
@@ -454,6 +496,9 @@ static const struct {
     {"[\\\"he\\\",\\\"x\\\"]", hex_strings_json, false},
     {"reversed", reversed, false},
     {"reversed by characters", reversed_text, false},
+    {"UTF-16LE, each byte a character", utf16_little_characters, false},
+    {"UTF-16BE, each byte a character", utf16_big_characters, false},
+    {"reversed, each byte a character", reversed_characters, false},
 };
 #define ENCODERS (ARRAY_LEN(encoders))
 

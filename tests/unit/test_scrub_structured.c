@@ -79,7 +79,60 @@ static const struct row trims[] = {
     {"\xef\xbb\xbfs3cret-value", "a s3cret-value b", "a *** b"},
     {"\xef\xbb\xbf\t s3cret-value \r\n", "a czNjcmV0LXZhbHVl b", "a *** b"},
     {"s3cret value", "s3cret-value s3cret value", "s3cret-value ***"},
+    /* not white space: the end of a letter with the same last byte */
+    {"s3cret-valu\u00e0", "a s3cret-valu\u00e0 b", "a *** b"},
+    {"s3cret-valu\u00e0", "a s3cret-valu b", NULL},
 };
+
+/* What JavaScript, Python, Java, Go, C# or PHP trims, and Latin-1 of two. */
+static const char *const white[] = {"\x01", "\t", "\n", "\v", "\f", "\r", "\x1c", "\x1d",
+    "\x1e", "\x1f", " ", "\xc2\x85", "\u00a0", "\u1680", "\u180e", "\u2000", "\u2001",
+    "\u2002", "\u2003", "\u2004", "\u2005", "\u2006", "\u2007", "\u2008", "\u2009",
+    "\u200a", "\u200b", "\u2028", "\u2029", "\u202f", "\u205f", "\u2060", "\u3000",
+    "\ufeff", "\x85", "\xa0"};
+
+/* In front, behind, on both sides, twice; around a line, a field of an environment file
+ * and one of JSON. */
+static void
+attack_white_space_of_any_language(void **state)
+{
+	static const char *const forms[] = {"%ss3cret-v4lue-1", "s3cret-v4lue-1%s",
+	    "%ss3cret-v4lue-1%s", "%s%ss3cret-v4lue-1%s",
+	    "an-0ther-l1ne\n%ss3cret-v4lue-1%s\nthe-l4st-line",
+	    "API_TOKEN=%ss3cret-v4lue-1%s\nPORT=80",
+	    "{\"token\":\"%ss3cret-v4lue-1%s\"}"};
+	char value[128];
+
+	for (size_t i = 0; i < ARRAY_LEN(white) * ARRAY_LEN(forms); i++) {
+		const char *w = white[i / ARRAY_LEN(forms)];
+		struct row row = {value, "(s3cret-v4lue-1)", "(***)"};
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+		(void)snprintf(
+		    value, sizeof(value), forms[i % ARRAY_LEN(forms)], w, w, w);
+#pragma GCC diagnostic pop
+		hold(&row, 1, false);
+	}
+}
+
+/* Each program has its own idea of a line's end. */
+static void
+attack_lines_of_any_language(void **state)
+{
+	static const char *const ends[] = {
+	    "\n", "\r\n", "\r", "\xc2\x85", "\u2028", "\u2029"};
+	char value[128];
+
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+		struct row row = {
+		    value, "a the-s3cond-l1ne b the-th1rd-line", "a *** b ***"};
+
+		(void)snprintf(value, sizeof(value),
+		    "the-f1rst-line%sthe-s3cond-l1ne%sthe-th1rd-line", ends[i], ends[i]);
+		hold(&row, 1, false);
+	}
+}
 
 static void
 attack_a_value_that_the_server_trims(void **state)
@@ -229,6 +282,8 @@ main(void)
 {
 	static const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(attack_a_value_that_the_server_trims),
+	    cmocka_unit_test(attack_white_space_of_any_language),
+	    cmocka_unit_test(attack_lines_of_any_language),
 	    cmocka_unit_test(attack_a_field_of_a_structured_value),
 	    cmocka_unit_test(too_many_lines_are_refused),
 	    cmocka_unit_test(a_number_in_json_stays_valid),
