@@ -253,6 +253,7 @@ SCRUB_ROOM = \
 	leash/scrub/decode.o \
 	leash/scrub/decoded.o \
 	leash/scrub/encodings.o \
+	leash/scrub/foreign.o \
 	leash/scrub/html_entities.o \
 	leash/scrub/pattern_match.o \
 	leash/scrub/pem.o \
@@ -1520,6 +1521,7 @@ UNIT_refresh_client = \
 # The test has its own libcurl and its own clock.
 UNIT_remote_exchange = $(filter-out leash/remote/main.o leash/remote/http.o shim/base/loop.o,$(REMOTE))
 UNIT_scrub	= tests/unit/scrub_bench.o $(SCRUB)
+UNIT_foreign	= $(SCRUB)
 UNIT_scrub_encodings = $(SCRUB)
 UNIT_scrub_structured = $(SCRUB)
 UNIT_scrub_credentials = $(SCRUB)
@@ -1565,6 +1567,7 @@ UNITS = \
 	exec_state \
 	exec_status \
 	fields \
+	foreign \
 	frame \
 	gate \
 	global_file \

@@ -368,12 +368,12 @@ ask(void *arg, const struct gate_question *q)
 	wire_put_u32(&out, (uint32_t)q->timeout_ms);
 	wire_put_u32(&out, q->factor);
 	wire_put_bytes(&out, q->digest, LEASH_DIGEST_LEN);
-	wire_put_str(&out, q->program);
-	wire_put_str(&out, q->cwd);
+	wire_put_str(&out, foreign_str(q->program));
+	wire_put_str(&out, foreign_str(q->cwd));
 	wire_put_str(&out, q->rule);
 	wire_put_str(&out, q->because);
 	wire_put_u32(&out, q->cut);
-	at = put_strings(&out, q->argc, q->words);
+	at = put_strings(&out, q->argc, foreign_list_str(q->words));
 	(void)put_strings(&out, q->envc, at); /* the end */
 	return dispatch_tell(arg, &out);
 }
@@ -404,11 +404,11 @@ refused(void *arg, const struct gate_refusal *r)
 
 	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, LEASH_DENIED);
-	wire_put_str(&out, r->program);
+	wire_put_str(&out, foreign_str(r->program));
 	wire_put_str(&out, r->rule);
 	wire_put_str(&out, r->because);
 	wire_put_str(&out, r->instead);
-	wire_put_str(&out, r->reason == NULL ? "" : r->reason);
+	wire_put_str(&out, r->reason);
 	(void)dispatch_tell(arg, &out); /* it is in the log in any case */
 }
 
@@ -422,14 +422,14 @@ judged(void *arg, const struct gate_judged *j)
 	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, LEASH_JUDGED);
 	wire_put_str(&out, j->verdict);
-	wire_put_str(&out, j->program);
+	wire_put_str(&out, foreign_str(j->program));
 	wire_put_str(&out, j->caller);
 	wire_put_str(&out, j->rule);
 	wire_put_str(&out, j->reason);
 	wire_put_u32(&out, lost);
 	(void)put_strings(&out, j->chain_n, j->chain); /* the end */
 	wire_put_u32(&out, j->cut);
-	(void)put_strings(&out, j->argc, j->words); /* the end */
+	(void)put_strings(&out, j->words->n, foreign_list_str(j->words)); /* the end */
 	lost = dispatch_tell(arg, &out) < 0 ? lost + 1 : 0;
 }
 

@@ -7,7 +7,8 @@
 #include "leash/private.h"
 
 int
-dispatch_named(void *leash, enum gate_use use, const char *path, const char *program)
+dispatch_named(void *leash, enum gate_use use, const struct foreign *path,
+    const struct foreign *program)
 {
 	static const uint32_t of[] = {[GATE_LOOK] = NAMED_LOOK,
 	    [GATE_READ] = NAMED_READ,
@@ -22,7 +23,7 @@ dispatch_named(void *leash, enum gate_use use, const char *path, const char *pro
 	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, LEASH_NAMED);
 	wire_put_u32(&out, of[use]);
-	wire_put_str(&out, path);
-	wire_put_str(&out, program);
+	wire_put_str(&out, foreign_str(path));
+	wire_put_str(&out, foreign_str(program));
 	return dispatch_tell(leash, &out);
 }

@@ -17,7 +17,7 @@ dispatch_ask_net(struct leash *l, const struct dispatch_ask_net *q)
 	wire_put_u32(&out, q->timeout_ms);
 	wire_put_u32(&out, q->factor);
 	wire_put_bytes(&out, q->digest, LEASH_DIGEST_LEN);
-	wire_put_str(&out, q->name);
+	wire_put_str(&out, foreign_str(q->name));
 	wire_put_u32(&out, q->port);
 	wire_put_str(&out, q->rule);
 	wire_put_str(&out, q->because);
@@ -32,13 +32,13 @@ dispatch_unreached(struct leash *l, const struct dispatch_unreached *u)
 
 	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, LEASH_UNREACHED);
-	wire_put_str(&out, u->name);
+	wire_put_str(&out, foreign_str(u->name));
 	wire_put_u32(&out, u->port);
 	wire_put_str(&out, u->rule);
 	wire_put_str(&out, u->because);
 	wire_put_str(&out, u->instead);
-	wire_put_str(&out, u->reason);
-	wire_put_str(&out, u->hint);
+	wire_put_str(&out, foreign_str(u->reason));
+	wire_put_str(&out, foreign_str(u->hint));
 	wire_put_u32(&out, u->failed ? 2 : u->address);
 	(void)dispatch_tell(l, &out); /* it is in the log in any case */
 }

@@ -156,6 +156,8 @@ network_start(struct leash *l, char why[NETWORK_WHY_MAX])
 	if (n == NULL)
 		return -ENOMEM;
 	n->leash = l;
+	for (size_t i = 0; i < SHOWN_END; i++)
+		buf_init(&n->shown[i], NETWORK_SHOWN_MAX);
 	n->relay = n->dial = n->relay_slot = n->dial_slot = n->tick = -1;
 	n->ask_number = LEASH_NET_FIRST;
 	l->network = n;
@@ -224,6 +226,8 @@ network_end(struct leash *l)
 	loop_timer_stop(&l->loop, n->tick);
 	fd_close(&n->relay);
 	fd_close(&n->dial);
+	for (size_t i = 0; i < SHOWN_END; i++)
+		buf_free(&n->shown[i]);
 	free(n);
 	l->network = NULL;
 }

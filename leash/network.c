@@ -32,6 +32,40 @@ event_of(struct leash *l, struct event *e, const char *verdict)
 	event_text(e, KEY_VERDICT, verdict);
 }
 
+/* ---- what the server named ------------------------------------------------------ */
+
+/* The texts of a report that the server chose, without secrets. */
+struct shown {
+	const struct foreign *name, *address, *alpn, *reason;
+};
+
+/* Why it was refused or ended; the server name in the ClientHello is the server's. */
+static const struct foreign *
+reason_of(struct network *n, const struct egress_report *e)
+{
+	const char *why = e->dial != 0 ? dial_why_name((enum dial_why)e->dial)
+				       : egress_why_name((enum egress_why)e->why);
+	const struct foreign *sni =
+	    foreign_name(n->leash->scrub, e->sni, &n->shown[SHOWN_SNI]);
+
+	return foreign_after(why, sni, &n->shown[SHOWN_REASON]);
+}
+
+/* Valid until the next report. */
+static struct shown
+shown_of(struct network *n, const struct egress_report *e)
+{
+	struct scrub *scrub = n->leash->scrub;
+	char address[ADDRESS_TEXT_MAX] = "";
+
+	if (e->has_addr)
+		(void)address_text(e->addr, address); /* its own argument */
+	return (struct shown){.name = foreign_name(scrub, e->name, &n->shown[SHOWN_NAME]),
+	    .address = foreign_name(scrub, address, &n->shown[SHOWN_ADDRESS]),
+	    .alpn = foreign_name(scrub, e->alpn, &n->shown[SHOWN_ALPN]),
+	    .reason = reason_of(n, e)};
+}
+
 /* ---- refusals ------------------------------------------------------------------ */
 
 /* The host has only addresses that the grant does not include. */
@@ -61,40 +95,49 @@ is_host_of(const char *url, const char *name)
 	       strchr(":/?", at[3 + n]) != NULL;
 }
 
+/* The line that would grant the connection to this host, or "".  Only if no line
+ * matches: a refusal by a line names that line. */
 static void
-tell(struct leash *l, const struct egress_report *e, const char *reason)
+hint_of(const struct leash *l, const struct egress_report *e, const char *name,
+    char hint[LEASH_TEXT_MAX])
+{
+	const char *url = policy_remote_url(&l->policy, l->server);
+	char block[ADDRESS_BLOCK_MAX];
+	size_t len;
+
+	hint[0] = '\0';
+	if (e->why == EGRESS_NO_GRANT || e->why == EGRESS_NO_PORT)
+		(void)net_hint(name, e->port, hint, LEASH_TEXT_MAX);
+	/* of the addresses that no word permits; the others' reason names the word */
+	if (e->why != EGRESS_DIAL || !e->has_addr ||
+	    (e->dial != DIAL_SPECIAL && e->dial != DIAL_METADATA) ||
+	    !address_block(e->addr, block))
+		return;
+	len = net_hint(name, e->port, hint, LEASH_TEXT_MAX);
+	if (url != NULL && is_host_of(url, e->name))
+		len = (size_t)snprintf(hint, LEASH_TEXT_MAX, "remote %.1000s", url);
+	if (len > 0)
+		(void)snprintf(
+		    hint + len, LEASH_TEXT_MAX - len, " to %s", block); /* fits */
+}
+
+static void
+tell(struct leash *l, const struct egress_report *e, const struct shown *s)
 {
 	const struct sealed_net *n =
 	    e->row == EGRESS_NO_ROW ? NULL : &l->policy.net[e->row];
-	struct dispatch_unreached u = {.name = e->name,
+	struct dispatch_unreached u = {.name = s->name,
 	    .port = e->port,
 	    .rule = "",
 	    .because = "",
 	    .instead = "",
-	    .hint = "",
-	    .reason = reason,
+	    .reason = s->reason,
 	    .address = is_address(e),
 	    .failed = e->why == EGRESS_DIAL && !is_denial(e)};
-	const char *url = policy_remote_url(&l->policy, l->server);
-	char at[300], hint[LEASH_TEXT_MAX], block[ADDRESS_BLOCK_MAX];
+	char at[300], hint[LEASH_TEXT_MAX];
 
-	/* only if no line matches: a refusal by a line names that line */
-	if (e->why == EGRESS_NO_GRANT || e->why == EGRESS_NO_PORT) {
-		(void)net_hint(e->name, e->port, hint, sizeof(hint));
-		u.hint = hint;
-	}
-	/* of the addresses that no word permits; the others' reason names the word */
-	if (e->why == EGRESS_DIAL && e->has_addr &&
-	    (e->dial == DIAL_SPECIAL || e->dial == DIAL_METADATA) &&
-	    address_block(e->addr, block)) {
-		size_t len = net_hint(e->name, e->port, hint, sizeof(hint));
-
-		if (url != NULL && is_host_of(url, e->name))
-			len = (size_t)snprintf(hint, sizeof(hint), "remote %.1000s", url);
-		(void)snprintf(
-		    hint + len, sizeof(hint) - len, " to %s", block); /* fits */
-		u.hint = hint;
-	}
+	hint_of(l, e, foreign_str(s->name), hint);
+	u.hint = foreign_text(l->scrub, hint, &l->network->shown[SHOWN_HINT]);
 	if (n != NULL) {
 		u.rule = policy_at(&l->policy, n->at, at, sizeof(at));
 		u.because = policy_str(&l->policy, n->because);
@@ -112,6 +155,7 @@ network_lost(struct network *n)
 	struct leash *l = n->leash;
 	struct egress_report none = {.row = EGRESS_NO_ROW};
 	static struct event e;
+	struct shown s;
 
 	/* one ends with the other */
 	loop_remove(&l->loop, n->relay_slot);
@@ -131,28 +175,21 @@ network_lost(struct network *n)
 	event_text(&e, KEY_REASON, reason);
 	if (report_send(l->report, &e, EVENT_FLOW, NULL) < 0)
 		log_warn("unable to record that %s", reason);
-	tell(l, &none, reason);
+	s = shown_of(n, &none);
+	s.reason = foreign_text(l->scrub, reason, &n->shown[SHOWN_REASON]);
+	tell(l, &none, &s);
 }
 
 /* ---- records -------------------------------------------------------------------------- */
 
-static const char *
-reason_of(const struct egress_report *e, char *out, size_t cap)
-{
-	const char *why = e->dial != 0 ? dial_why_name((enum dial_why)e->dial)
-				       : egress_why_name((enum egress_why)e->why);
-
-	(void)snprintf(out, cap, "%s%s%s", why, e->sni[0] != '\0' ? ": " : "", e->sni);
-	return out;
-}
-
 static void
-put_target(struct leash *l, struct event *out, const struct egress_report *e)
+put_target(struct leash *l, struct event *out, const struct egress_report *e,
+    const struct shown *s)
 {
 	char text[300];
 
 	if (e->name[0] != '\0')
-		event_text(out, KEY_NAME, e->name);
+		event_text(out, KEY_NAME, foreign_str(s->name));
 	if (e->type != EGRESS_REFUSED) {
 		/* the same in the records of its start and its end */
 		(void)snprintf(text, sizeof(text), "%u", e->id);
@@ -161,7 +198,7 @@ put_target(struct leash *l, struct event *out, const struct egress_report *e)
 	if (e->port != 0)
 		event_number(out, KEY_PORT, e->port);
 	if (e->has_addr)
-		event_text(out, KEY_ADDRESS, address_text(e->addr, text));
+		event_text(out, KEY_ADDRESS, foreign_str(s->address));
 	if (e->row != EGRESS_NO_ROW)
 		event_text(out, KEY_RULE,
 		    policy_at(&l->policy, l->policy.net[e->row].at, text, sizeof(text)));
@@ -170,38 +207,38 @@ put_target(struct leash *l, struct event *out, const struct egress_report *e)
 static int
 record_closed(struct leash *l, const struct egress_report *e)
 {
+	const struct shown s = shown_of(l->network, e);
 	static struct event out;
-	char text[300];
 
 	event_of(l, &out, is_denial(e) ? "deny" : "allow");
 	event_text(&out, KEY_ACTION, "close");
-	put_target(l, &out, e);
+	put_target(l, &out, e, &s);
 	event_number(&out, KEY_BYTES_OUT, e->out);
 	event_number(&out, KEY_BYTES_IN, e->in);
 	event_number(&out, KEY_DURATION_US, e->ms * 1000);
 	if (e->alpn[0] != '\0')
-		event_text(&out, KEY_ALPN, e->alpn);
+		event_text(&out, KEY_ALPN, foreign_str(s.alpn));
 	if (e->ech != 0)
 		event_number(&out, KEY_ECH, 1);
 	if (e->why != EGRESS_OK)
-		event_text(&out, KEY_REASON, reason_of(e, text, sizeof(text)));
+		event_text(&out, KEY_REASON, foreign_str(s.reason));
 	if (is_denial(e) || e->why == EGRESS_DIAL)
-		tell(l, e, text);
+		tell(l, e, &s);
 	return report_send(l->report, &out, EVENT_FLOW, NULL);
 }
 
 static int
 record_refused(struct leash *l, const struct egress_report *e)
 {
+	const struct shown s = shown_of(l->network, e);
 	static struct event out;
-	char text[300];
 
 	event_of(l, &out, "deny");
-	put_target(l, &out, e);
-	event_text(&out, KEY_REASON, reason_of(e, text, sizeof(text)));
+	put_target(l, &out, e, &s);
+	event_text(&out, KEY_REASON, foreign_str(s.reason));
 	if (e->count > 1)
 		event_number(&out, KEY_COUNT, e->count);
-	tell(l, e, text);
+	tell(l, e, &s);
 	return report_send(l->report, &out, EVENT_FLOW, NULL);
 }
 
@@ -276,11 +313,12 @@ int
 network_record_ask(
     struct network *n, const struct egress_report *open, const uint8_t digest[32])
 {
+	const struct shown s = shown_of(n, open);
 	static struct event out;
 
 	event_of(n->leash, &out, "ask");
 	event_text(&out, KEY_ACTION, "open");
-	put_target(n->leash, &out, open);
+	put_target(n->leash, &out, open, &s);
 	event_digest(&out, KEY_SHA256, digest);
 	if (report_late(n->leash->report))
 		return -EAGAIN;
@@ -291,13 +329,14 @@ network_record_ask(
 static int
 let_go(struct network *n, const struct egress_report *e, const struct network_ask *a)
 {
+	const struct shown s = shown_of(n, e);
 	struct leash *l = n->leash;
 	static struct event out;
 	uint64_t number;
 
 	event_of(l, &out, "allow");
 	event_text(&out, KEY_ACTION, "open");
-	put_target(l, &out, e);
+	put_target(l, &out, e, &s);
 	if (a != NULL) {
 		event_text(
 		    &out, KEY_OUTCOME, a->answer == LEASH_ONCE ? "once" : "session");

@@ -40,8 +40,21 @@ struct network_held {
 	uint64_t until_ns;
 };
 
+/* The texts that the server chose, redacted (network.c). */
+enum network_shown {
+	SHOWN_NAME,
+	SHOWN_ADDRESS,
+	SHOWN_ALPN,
+	SHOWN_SNI,
+	SHOWN_REASON,
+	SHOWN_HINT,
+	SHOWN_END
+};
+#define NETWORK_SHOWN_MAX (4u << 10) /* bytes of each */
+
 struct network {
 	struct leash *leash;
+	struct buf shown[SHOWN_END];
 	int relay, dial; /* channels; -1: none, or closed */
 	int relay_slot, dial_slot;
 	pid_t relay_pid, dial_pid;

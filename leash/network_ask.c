@@ -125,7 +125,7 @@ put(struct network *n, const struct network_ask *a, uint64_t open_ns)
 	    .timeout_ms = (uint32_t)(open_ns / LOOP_MS),
 	    .factor = row->factor,
 	    .digest = a->digest,
-	    .name = a->name,
+	    .name = foreign_name(l->scrub, a->name, &n->shown[SHOWN_NAME]),
 	    .port = a->port,
 	    .because = policy_str(&l->policy, row->because)};
 	char rule[300];

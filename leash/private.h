@@ -12,7 +12,7 @@
 #include "leash/cell/cell.h"
 #include "leash/exec/exec.h"
 #include "leash/leash.h"
-#include "leash/scrub/scrub.h"
+#include "leash/scrub/foreign.h"
 #include "leash/vault/fingerprint.h"
 #include "leash/vault/vault.h"
 #include "policy/sealed/policy.h"
@@ -148,12 +148,13 @@ void dispatch_refuse(
 /* A refused connection, for the process that talks to the agent; "" for unknown
  * fields. */
 struct dispatch_unreached {
-	const char *name;
+	const struct foreign *name;
 	uint32_t port; /* 0: unknown */
-	const char *rule, *because, *instead, *reason;
-	const char *hint; /* the line that would grant it */
-	bool address;     /* its addresses are not those that the grant includes */
-	bool failed;      /* it is granted, and the network did not reach it */
+	const char *rule, *because, *instead;
+	const struct foreign *reason;
+	const struct foreign *hint; /* the line that would grant it */
+	bool address; /* its addresses are not those that the grant includes */
+	bool failed;  /* it is granted, and the network did not reach it */
 };
 void dispatch_unreached(struct leash *, const struct dispatch_unreached *);
 /* A supervisor that does not read is not waited for: -EAGAIN; -EPIPE: it is gone. */
@@ -162,12 +163,14 @@ int dispatch_tell(struct leash *, const struct wire_out *);
 struct dispatch_ask_net {
 	uint32_t number, timeout_ms, factor, port; /* factor: enum sealed_factor */
 	const uint8_t *digest;                     /* LEASH_DIGEST_LEN */
-	const char *name, *rule, *because;
+	const struct foreign *name;
+	const char *rule, *because;
 };
 int dispatch_ask_net(struct leash *, const struct dispatch_ask_net *);
 void dispatch_withdrawn(struct leash *, uint32_t number);
 /* channel_named.c: a file was named; as gate_person.named. */
-int dispatch_named(void *leash, enum gate_use, const char *path, const char *program);
+int dispatch_named(void *leash, enum gate_use, const struct foreign *path,
+    const struct foreign *program);
 int dispatch_started(struct leash *);
 /* The leash itself ends the server: a stable reason, and the whole message. */
 void dispatch_ends(struct leash *, const char *reason, const char *text);

@@ -47,7 +47,7 @@ ask_init(struct gate *g)
 	    (ssize_t)sizeof(g->ask_salt))
 		return -EIO;
 	g->ask_ns = policy_limit(g->order.policy, g->order.server, TIMEOUT_ASK) * LOOP_MS;
-	buf_init(&g->words, ASK_WORDS_MAX + PATH_MAX);
+	foreign_list_init(&g->words, ASK_WORDS_MAX);
 	g->pending = calloc(GATE_QUESTIONS_MAX, sizeof(*g->pending));
 	g->yes = calloc(GATE_QUESTIONS_MAX, sizeof(*g->yes));
 	return g->pending != NULL && g->yes != NULL ? 0 : -ENOMEM;
@@ -56,7 +56,7 @@ ask_init(struct gate *g)
 void
 ask_free(struct gate *g)
 {
-	buf_free(&g->words);
+	foreign_list_free(&g->words);
 	free(g->pending);
 	free(g->yes);
 }
@@ -194,27 +194,22 @@ take_yes(struct gate *g, pid_t tgid, const struct subject *subject)
  * a key and put a command after it, which the redaction would hide.
  */
 static bool
-clean(struct gate *g, const char *text, const char **ret)
+clean(struct gate *g, const char *text, struct buf *room, const struct foreign **ret)
 {
 	struct scrub *s = g->order.scrub;
 	uint64_t before = s != NULL ? scrub_free_count(s) : 0;
 
-	*ret = text;
-	if (s == NULL)
-		return true;
-	*ret = SCRUB_MASK;
-	if (scrub_text(s, text, &g->shown) == 0)
-		*ret = (const char *)g->shown.data;
-	return scrub_free_count(s) == before;
+	*ret = foreign_text(s, text, room);
+	return s == NULL || scrub_free_count(s) == before;
 }
 
 /* Appends one argument, redacted.  An argument is never shown in part. */
 static bool
 put_word(struct gate *g, const char *word)
 {
-	if (!clean(g, word, &word) || strlen(word) + 1 > ASK_WORDS_MAX - g->words.len)
-		return false;
-	return buf_put(&g->words, word, strlen(word) + 1) == 0;
+	const struct foreign *shown;
+
+	return clean(g, word, &g->shown, &shown) && foreign_list_add(&g->words, shown);
 }
 
 static void
@@ -222,7 +217,7 @@ put_words(struct gate *g, const struct call *c, struct gate_question *q)
 {
 	char name[ASK_VARIABLES];
 
-	buf_clear(&g->words);
+	foreign_list_clear(&g->words);
 	while (q->argc < c->argc && put_word(g, c->argv[q->argc]))
 		q->argc++;
 	q->cut = q->argc < c->argc;
@@ -240,8 +235,7 @@ put_words(struct gate *g, const struct call *c, struct gate_question *q)
 		q->cut = !put_word(g, name);
 		q->envc += q->cut ? 0 : 1;
 	}
-	q->words = (const char *)g->words.data;
-	q->words_len = g->words.len;
+	q->words = &g->words;
 }
 
 static int
@@ -253,16 +247,16 @@ put_question(struct gate *g, const struct call *c, const struct verdict *v,
 	    .timeout_ms = g->ask_ns / LOOP_MS,
 	    .factor = v->row->factor,
 	    .digest = w->subject.digest,
-	    .program = v->program,
 	    .because = policy_str(p, v->row->because)};
 	char rule[512] = "";
 
 	q.rule = policy_at(p, v->row->at, rule, sizeof(rule));
 	put_words(g, c, &q);
+	q.program = foreign_text(g->order.scrub, v->program, &g->shown_too);
 	/* Show the directory that the digest covers, without reading it again: another
 	 * thread of the caller could change it in between, and the user would approve
 	 * a different one. */
-	if (!clean(g, g->asked_folder, &q.cwd))
+	if (!clean(g, g->asked_folder, &g->shown, &q.cwd))
 		q.cut = true;
 	return g->order.person->ask(g->order.person_arg, &q);
 }

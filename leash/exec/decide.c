@@ -389,11 +389,8 @@ put_argv_digest(struct event *e, const struct call *c)
 static void
 put_foreign(struct gate *g, enum event_key key, const char *text)
 {
-	if (g->order.scrub != NULL)
-		text = scrub_text(g->order.scrub, text, &g->shown) == 0
-			   ? (const char *)g->shown.data
-			   : SCRUB_MASK;
-	event_text(&g->event, key, text);
+	event_text(
+	    &g->event, key, foreign_str(foreign_text(g->order.scrub, text, &g->shown)));
 }
 
 /* Names the variable that caused the refusal, for the author of the policy; never its
@@ -402,14 +399,18 @@ static void
 put_reason(struct gate *g, const struct verdict *v)
 {
 	size_t len = v->differs == NULL ? 0 : strcspn(v->differs, "=");
-	char text[128];
+	char name[VARIABLE_SHOWN_MAX + 1];
+	const struct foreign *f;
 
 	if (len == 0 || len > VARIABLE_SHOWN_MAX || v->differs[len] == 0) {
 		event_text(&g->event, KEY_REASON, v->reason);
 		return;
 	}
-	(void)snprintf(text, sizeof(text), "%s: %.*s", v->reason, (int)len, v->differs);
-	put_foreign(g, KEY_REASON, text);
+	memcpy(name, v->differs, len);
+	name[len] = '\0';
+	f = foreign_text(g->order.scrub, name, &g->shown);
+	event_text(&g->event, KEY_REASON,
+	    foreign_str(foreign_after(v->reason, f, &g->shown_too)));
 }
 
 static void

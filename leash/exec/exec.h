@@ -37,6 +37,8 @@
 
 struct env;
 struct gate;
+struct foreign;
+struct foreign_list;
 struct scrub;
 
 /* ---- approval ------------------------------------------------------------- */
@@ -51,38 +53,38 @@ enum gate_answer {
 	GATE_NOBODY, /* no answer: refused */
 };
 
-/* An approval request.  Its text contains no secrets and is valid within the call. */
+/* An approval request.  Its text is valid within the call. */
 struct gate_question {
 	uint32_t number; /* counts from 1, never reused */
 	uint64_t timeout_ms;
 	uint32_t factor;       /* enum sealed_factor */
 	const uint8_t *digest; /* REPORT_DIGEST_LEN bytes: digest of the whole exec */
-	const char *program;   /* as in the grant */
-	const char *cwd;       /* as the caller names it */
+	const struct foreign *program; /* as in the grant */
+	const struct foreign *cwd;     /* as the caller names it */
 	const char *rule, *because;
-	/* argc arguments, then the names of envc changed variables, each with its NUL */
-	const char *words;
-	size_t words_len, argc, envc;
+	/* argc arguments, then the names of envc changed variables */
+	const struct foreign_list *words;
+	size_t argc, envc;
 	bool cut; /* the list is not complete */
 };
 
 /* A refused exec, for the process that talks to the agent. */
 struct gate_refusal {
-	const char *program; /* without secrets */
+	const struct foreign *program;
 	const char *rule, *because, *instead;
 	const char *reason;
 };
 
-/* An exec and its verdict, for `kennel exec --explain`; without secrets. */
+/* An exec and its verdict, for `kennel exec --explain`. */
 struct gate_judged {
-	const char *verdict, *program;
+	const char *verdict;
+	const struct foreign *program;
 	const char *caller; /* "": unknown */
 	const char *chain;  /* chain_n times "PID PROGRAM", each with its NUL */
 	size_t chain_n;
 	const char *rule, *reason;
-	const char *words; /* argc arguments, each with its NUL */
-	size_t argc;
-	bool cut; /* the list is not complete */
+	const struct foreign_list *words; /* the arguments */
+	bool cut;                         /* the list is not complete */
 };
 
 /* What a call does with the file that it names (leash/leash.h, enum leash_named). */
@@ -106,7 +108,8 @@ struct gate_person {
 	/* each exec, if order.explain is set */
 	void (*judged)(void *arg, const struct gate_judged *);
 	/* order.learn: a file is named, for the first time in this way; -EAGAIN: the call waits, and the report is repeated. */
-	int (*named)(void *arg, enum gate_use, const char *path, const char *program);
+	int (*named)(void *arg, enum gate_use, const struct foreign *path,
+	    const struct foreign *program);
 };
 
 struct gate_order {

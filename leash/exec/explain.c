@@ -16,33 +16,13 @@
 #define WORDS_MAX 8192
 #define CHAIN_MAX 4096
 
-const char *
-explain_clean(struct gate *g, const char *text)
-{
-	if (g->order.scrub == NULL)
-		return text;
-	return scrub_text(g->order.scrub, text, &g->shown) == 0
-		   ? (const char *)g->shown.data
-		   : SCRUB_MASK;
-}
-
 static void
-put_words(
-    struct gate *g, const struct call *c, char words[WORDS_MAX], struct gate_judged *ret)
+put_words(struct gate *g, const struct call *c, struct foreign_list *words,
+    struct gate_judged *ret)
 {
-	size_t len = 0, n;
-
-	for (size_t i = 0; i < c->argc && !ret->cut; i++) {
-		const char *word = explain_clean(g, c->argv[i]);
-
-		n = strlen(word) + 1;
-		ret->cut = n > WORDS_MAX - len;
-		if (ret->cut)
-			break;
-		memcpy(words + len, word, n);
-		len += n;
-		ret->argc++;
-	}
+	for (size_t i = 0; i < c->argc && !ret->cut; i++)
+		ret->cut = !foreign_list_add(
+		    words, foreign_text(g->order.scrub, c->argv[i], &g->shown));
 	ret->words = words;
 }
 
@@ -68,18 +48,19 @@ void
 explain_judged(
     struct gate *g, const struct call *c, const struct verdict *v, const char *name)
 {
-	static char words[WORDS_MAX], chain[CHAIN_MAX];
+	static char chain[CHAIN_MAX];
 	const struct policy *p = g->order.policy;
 	struct gate_judged j = {.verdict = name,
 	    .caller = "",
 	    .rule = "",
 	    .reason = v->reason == NULL ? "" : v->reason};
-	char program[PATH_MAX], rule[512];
+	struct foreign_list words;
+	char rule[512];
 
 	if (!g->order.explain || !g->order.person || !g->order.person->judged)
 		return;
-	(void)snprintf(program, sizeof(program), "%s", explain_clean(g, v->program));
-	j.program = program;
+	foreign_list_init(&words, WORDS_MAX);
+	j.program = foreign_text(g->order.scrub, v->program, &g->shown_too);
 	if (v->row)
 		j.rule = policy_at(p, v->row->at, rule, sizeof(rule));
 	if (c->caller == POLICY_NO_IMAGE)
@@ -87,6 +68,7 @@ explain_judged(
 	else if (c->caller < p->row_n[SEALED_IMAGES])
 		j.caller = policy_str(p, p->image[c->caller].real);
 	put_chain(g, c, chain, &j);
-	put_words(g, c, words, &j);
+	put_words(g, c, &words, &j);
 	g->order.person->judged(g->order.person_arg, &j);
+	foreign_list_free(&words);
 }

@@ -110,7 +110,8 @@ static const struct file_call calls[] = {
 
 struct report_of {
 	enum gate_use use;
-	char path[NAMED_CAP];
+	struct buf path; /* redacted, as is program below */
+	const struct foreign *shown;
 };
 
 struct named {
@@ -121,7 +122,8 @@ struct named {
 	bool waits;
 	size_t todo_n, todo_at;
 	struct report_of todo[PATHS_MAX];
-	char program[PATH_MAX];
+	struct buf program;
+	const struct foreign *shown;
 };
 
 const uint32_t *
@@ -142,12 +144,21 @@ named_new(const struct gate *g, struct named **ret)
 	if (!g->order.learn || g->order.person == NULL || g->order.person->named == NULL)
 		return 0;
 	*ret = calloc(1, sizeof(**ret));
-	return *ret == NULL ? -ENOMEM : 0;
+	if (*ret == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < PATHS_MAX; i++)
+		buf_init(&(*ret)->todo[i].path, NAMED_CAP);
+	buf_init(&(*ret)->program, NAMED_CAP);
+	return 0;
 }
 
 void
 named_free(struct named *n)
 {
+	for (size_t i = 0; n != NULL && i < PATHS_MAX; i++)
+		buf_free(&n->todo[i].path);
+	if (n != NULL)
+		buf_free(&n->program);
 	free(n);
 }
 
@@ -296,7 +307,8 @@ use_of(struct call *c, const struct file_call *f, const uint64_t *arg)
 static bool
 seen_add(struct named *n, const struct report_of *r)
 {
-	uint64_t h = hash64(HASH64_START, r->path, strlen(r->path));
+	const char *path = foreign_str(r->shown);
+	uint64_t h = hash64(HASH64_START, path, strlen(path));
 	size_t at;
 
 	h = hash64_add(h, r->use);
@@ -321,8 +333,8 @@ send_rest(struct gate *g)
 	for (; n->todo_at < n->todo_n; n->todo_at++) {
 		const struct report_of *r = &n->todo[n->todo_at];
 
-		n->waits = g->order.person->named(g->order.person_arg, r->use, r->path,
-			       n->program) == -EAGAIN;
+		n->waits = g->order.person->named(g->order.person_arg, r->use, r->shown,
+			       n->shown) == -EAGAIN;
 		if (n->waits)
 			return;
 	}
@@ -336,18 +348,16 @@ add_path(struct gate *g, const struct file_call *f, size_t i, const uint64_t *ar
 	struct named *n = g->named;
 	struct report_of *r = &n->todo[n->todo_n];
 	struct call *c = g->call;
-	const char *clean;
+	char path[NAMED_CAP];
 
 	c->dirfd = f->at[i].dir == NO_ARG ? AT_FDCWD : (int)arg[f->at[i].dir];
 	c->path_at = arg[f->at[i].path];
 	r->use = use_of(c, f, arg);
-	if (r->use == 0 || call_copy_path(c) < 0 || !path_absolute(g, r->path) ||
-	    is_synthetic(r->path))
+	if (r->use == 0 || call_copy_path(c) < 0 || !path_absolute(g, path) ||
+	    is_synthetic(path))
 		return;
-	clean = explain_clean(g, r->path);
-	if (clean != r->path)
-		(void)snprintf(r->path, sizeof(r->path), "%s", clean); /* or cut */
-	if (strlen(r->path) < PATH_MAX && seen_add(n, r))
+	r->shown = foreign_text(g->order.scrub, path, &r->path);
+	if (strlen(foreign_str(r->shown)) < PATH_MAX && seen_add(n, r))
 		n->todo_n++;
 }
 
@@ -358,7 +368,7 @@ named_take(struct gate *g, const struct seccomp_notif *notif)
 	const uint64_t *arg = (const uint64_t *)notif->data.args;
 	struct named *n = g->named;
 	struct call *c = g->call;
-	char link[64];
+	char link[64], program[PATH_MAX];
 
 	if (f == NULL)
 		return false;
@@ -371,8 +381,11 @@ named_take(struct gate *g, const struct seccomp_notif *notif)
 			add_path(g, f, i, arg);
 	call_wipe(c);
 	(void)snprintf(link, sizeof(link), "/proc/%d/exe", c->tid);
-	if (n->todo_n > 0 && !link_read(link, n->program, sizeof(n->program)))
-		n->program[0] = '\0';
+	if (n->todo_n > 0) {
+		if (!link_read(link, program, sizeof(program)))
+			program[0] = '\0';
+		n->shown = foreign_text(g->order.scrub, program, &n->program);
+	}
 	/* all of it belonged to the caller if it still waits now */
 	if (n->todo_n == 0 || notify_valid(g, n->id))
 		send_rest(g);

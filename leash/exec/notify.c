@@ -65,6 +65,7 @@ gate_new(const struct gate_order *order, struct gate **ret)
 	g->root_fd = -1;
 	g->log_wait_ns = GATE_LOG_WAIT_NS;
 	buf_init(&g->shown, GATE_COPY_MAX + PATH_MAX);
+	buf_init(&g->shown_too, GATE_COPY_MAX + PATH_MAX);
 	g->order.notify_fd = -1;
 	g->flight = calloc(GATE_FLIGHTS_MAX, sizeof(*g->flight));
 	g->held = calloc(GATE_FLIGHTS_MAX, sizeof(*g->held));
@@ -142,6 +143,7 @@ gate_free(struct gate *g)
 	kin_free(g->kin);
 	named_free(g->named);
 	buf_free(&g->shown);
+	buf_free(&g->shown_too);
 	free(g->flight);
 	free(g->held);
 	free(g->image);
@@ -230,7 +232,7 @@ verdict_tell(struct gate *g, const struct verdict *v)
 {
 	const struct policy *p = g->order.policy;
 	struct gate_refusal told = {
-	    .program = v->program, .because = "", .instead = "", .reason = v->reason};
+	    .because = "", .instead = "", .reason = v->reason == NULL ? "" : v->reason};
 	char rule[512] = "";
 	uint64_t now = loop_now();
 
@@ -238,10 +240,7 @@ verdict_tell(struct gate *g, const struct verdict *v)
 	    g->told_until > now + TOLD_BURST_NS)
 		return;
 	g->told_until = (g->told_until < now ? now : g->told_until) + TOLD_COST_NS;
-	if (g->order.scrub != NULL)
-		told.program = scrub_text(g->order.scrub, v->program, &g->shown) == 0
-				   ? (const char *)g->shown.data
-				   : SCRUB_MASK;
+	told.program = foreign_text(g->order.scrub, v->program, &g->shown);
 	told.rule = rule;
 	if (v->row) {
 		told.rule = policy_at(p, v->row->at, rule, sizeof(rule));

@@ -18,6 +18,7 @@
 
 #include "leash/exec/exec.h"
 #include "leash/exec/exec_state.h"
+#include "leash/scrub/foreign.h"
 #include "shim/base/buf.h"
 
 #define GATE_TICK_MS   10
@@ -161,7 +162,7 @@ struct gate {
 	struct gate_counts counts;
 	uint64_t refused_until; /* loop_now() at which the refusal debt is paid off */
 	struct event event;
-	struct buf shown; /* one argument, redacted for the record */
+	struct buf shown, shown_too; /* two texts of the server, redacted */
 
 	struct pending_exec *pending; /* GATE_QUESTIONS_MAX */
 	size_t pending_n;
@@ -175,7 +176,7 @@ struct gate {
 	uint64_t told_until;          /* the same, for refusals sent to kennel */
 	uint8_t ask_salt[ASK_DIGEST_LEN];
 	char asked_folder[PATH_MAX]; /* as in the newest digest */
-	struct buf words;            /* text shown to the user */
+	struct foreign_list words;   /* shown to the user */
 };
 
 /* ---- copy_args.c --------------------------------------------------------- */
@@ -250,8 +251,6 @@ int grant_record(
 /* ---- explain.c ----------------------------------------------------------- */
 void explain_judged(
     struct gate *, const struct call *, const struct verdict *, const char *name);
-/* Text of the server, redacted; valid until the next call. */
-const char *explain_clean(struct gate *, const char *);
 
 /* ---- named.c ------------------------------------------------------------ */
 /* NULL: no report is wanted. */

@@ -17,7 +17,8 @@ net_hint(const char *name, uint32_t port, char *out, size_t cap)
 	int n;
 
 	out[0] = '\0';
-	if (name[0] == '\0' || strchr(name, '?') != NULL)
+	/* '?' is for what no host name has, '*' for a secret that was redacted */
+	if (name[0] == '\0' || strpbrk(name, "?*") != NULL)
 		return 0;
 	n = snprintf(out, cap, "net allow %s%s%s:%u%s%s", six ? "\"[" : "", name,
 	    six ? "]" : "", port == 0 ? HTTPS : port, six ? "\"" : "",

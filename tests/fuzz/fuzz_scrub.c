@@ -1,16 +1,19 @@
 /*
  * Any values in any text, cut anywhere: no crash, the same output however it
  * is cut, and no value in it; and nothing held where a line or message ends.  S4-35
+ * As a name no value without regard to case and signs.
  *
  *	make build/fuzz/scrub && build/fuzz/scrub tests/fuzz/corpus/scrub
  *
  * Input: one byte, how many values (1 to 4); for each one byte length and its
  * bytes; one byte that moves the cuts; the rest is the text.
  */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "leash/scrub/foreign.h"
 #include "leash/scrub/scrub.h"
 #include "leash/vault/vault.h"
 
@@ -106,6 +109,41 @@ by_lines(struct scrub *s, const uint8_t *text, size_t len, size_t piece, bool me
 	scrub_stream_free(st);
 }
 
+/* What is left of a text without its signs and case; a mask is one byte. */
+static size_t
+kept(const char *text, char out[1024])
+{
+	size_t n = 0;
+
+	for (; *text != '\0' && n < 1023; text++)
+		if (*text == '*' || (*text & 0x80) != 0 || isalnum((unsigned char)*text))
+			out[n++] = (char)tolower((unsigned char)*text);
+	out[n] = '\0';
+	return n;
+}
+
+/* The text as a name: no value is in it, however it is cut and whatever its case. */
+static void
+as_name(struct scrub *s, const uint8_t *text, size_t len, char value[VALUES][256])
+{
+	char name[FOREIGN_NAME_MAX], left[1024], looked[1024];
+	struct buf room;
+	const char *out;
+
+	len = len < sizeof(name) ? len : sizeof(name) - 1;
+	for (size_t i = 0; i < len; i++)
+		name[i] = text[i] != 0 ? (char)text[i] : '.';
+	name[len] = '\0';
+	buf_init(&room, 4096);
+	out = foreign_str(foreign_name(s, name, &room));
+	(void)kept(out, left);
+	for (size_t i = 0; i < VALUES; i++)
+		if (kept(value[i], looked) >= 8 && strchr(value[i], '*') == NULL &&
+		    strstr(out, "[REDACTED:") == NULL && strstr(left, looked) != NULL)
+			abort();
+	buf_free(&room);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
@@ -143,6 +181,7 @@ values:
 	by_lines(s, in.at, in.left, piece, false, &lines);
 	buf_clear(&lines);
 	by_lines(s, in.at, in.left, piece, true, &lines);
+	as_name(s, in.at, in.left, value);
 	buf_free(&lines);
 	buf_free(&whole);
 	buf_free(&cut);

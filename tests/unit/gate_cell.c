@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #include "leash/exec/private.h"
-#include "leash/scrub/scrub.h"
+#include "leash/scrub/foreign.h"
 #include "leash/vault/vault.h"
 #include "policy/sealed/policy.h"
 #include "shim/base/array.h"
@@ -446,15 +446,17 @@ static int
 person_ask(void *arg, const struct gate_question *q)
 {
 	struct leash *l = arg;
-	const char *first = q->argc > 1 ? q->words + strlen(q->words) + 1 : "";
+	const char *words = foreign_list_str(q->words);
+	const char *first = q->argc > 1 ? words + strlen(words) + 1 : "";
 	struct cell_result *r = l->result;
-	size_t n = q->words_len < sizeof(r->shown) ? q->words_len : sizeof(r->shown);
+	size_t n = q->words->bytes.len < sizeof(r->shown) ? q->words->bytes.len
+							  : sizeof(r->shown);
 
 	r->asked++;
 	r->cut = q->cut;
 	memcpy(r->digest[1], r->digest[0], 32);
 	memcpy(r->digest[0], q->digest, 32);
-	memcpy(r->shown, q->words, n);
+	memcpy(r->shown, words, n);
 	for (size_t i = 0; i + 1 < n; i++)
 		if (r->shown[i] == '\0')
 			r->shown[i] = ' ';
@@ -463,7 +465,7 @@ person_ask(void *arg, const struct gate_question *q)
 	said.number[said.n] = q->number;
 	said.answer[said.n++] =
 	    strcmp(first, l->how->yes) == 0 &&
-		    (l->how->in == NULL || strcmp(q->cwd, l->how->in) == 0)
+		    (l->how->in == NULL || strcmp(foreign_str(q->cwd), l->how->in) == 0)
 		? l->how->answer
 		: GATE_DENY;
 	return 0;
