@@ -33,6 +33,7 @@ struct writing {
 	size_t made_n;
 	struct planned planned[MADE_MAX];
 	size_t planned_n;
+	size_t replaced_n; /* configuration files */
 	bool vault_open;
 };
 

@@ -129,7 +129,11 @@ write_entry(struct writing *w, const struct import_found *f, const struct entry 
 		return -EXIT_INPUT;
 	r = edits_entry(edits, &f->tree, e, made->name);
 	if (r < 0)
-		log_error("unable to edit `%s`: %s", e->name, strerror(-r));
+		log_error("unable to edit `%s` of %s: %s; the file is left as it is",
+		    e->name, f->file.path,
+		    r == -ENOTSUP ? "its command is a dotted key without `args`: write "
+				    "the server as a table of its own"
+				  : strerror(-r));
 	return r < 0 ? -EXIT_FAILED : 1;
 }
 
@@ -154,7 +158,9 @@ write_file(struct writing *w, const struct import_found *f)
 		status = r < 0 ? -r : status;
 		whole = r != -EXIT_FAILED;
 	}
-	if (edits.n > 0 && (!whole || replace(f, &edits, edited) < 0)) {
+	if (whole && edits.n > 0 && replace(f, &edits, edited) == 0) {
+		w->replaced_n++;
+	} else if (!whole || edits.n > 0) {
 		server_take_back(w, f);
 		status = EXIT_FAILED;
 	}
@@ -229,19 +235,22 @@ import_write(struct import *m)
 {
 	static struct writing w; /* large */
 	int lock, status = import_lock(&lock), one;
+	bool ready;
 
 	if (status != 0)
 		return status;
 	w.m = m;
 	if (needs_vault(m))
 		status = open_vault(&w);
-	if (w.vault_open || status == 0)
+	ready = status == 0;
+	if (ready)
 		work_plan(&w);
-	for (size_t i = 0; i < m->found_n && (w.vault_open || status == 0); i++) {
+	/* the failure of one file does not leave out the next ones */
+	for (size_t i = 0; i < m->found_n && ready; i++) {
 		one = write_file(&w, &m->found[i]);
 		status = one != 0 ? one : status;
 	}
-	if (w.made_n > 0)
+	if (w.replaced_n > 0)
 		printf(
 		    "\nReview the policies in %.3000s/policies, and restart the clients. "
 		    "`kennel import --undo`\nrestores the files. The backups in %s "

@@ -199,6 +199,28 @@ def left():
     h.end()
 
 
+@test("an import that changes no file does not end as one that did; a file that fails does not leave out the next one")
+def unsuccessful():
+    dotted = '[mcp_servers]\nd.command = "/bin/cat"\n'
+    h = Home("dotted")
+    at = h.put(".codex/config.toml", dotted)
+    code, out, err = h.write()
+    equal(code, 125, out + err)
+    within("unable to edit `d` of %s: its command is a dotted key" % at, err)
+    equal(reads(at).decode(), dotted)
+    for text in ("Review the policies", "restart the clients", "backups"):
+        absent(text, out + err)
+    equal(os.listdir(h.kennel + "/policies"), [], "its policy is taken back")
+    # The control: the file after it is changed, and this is what the last lines are about.
+    later = h.put(".qwen/settings.json", '{"mcpServers": {"good": {"command": "/bin/cat"}}}\n')
+    code, out, err = h.write()
+    equal(code, 125, out + err)
+    equal(reads(at).decode(), dotted)
+    within('"kennel"', reads(later).decode())
+    within("Review the policies", out)
+    h.end()
+
+
 @test("servers at a URL that is not Streamable HTTP, packages that cannot be installed and secrets in arguments are left, the others of the file are not")
 def mixed():
     h = Home("mixed")
