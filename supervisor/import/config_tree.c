@@ -29,12 +29,27 @@ config_wipe(char *text)
 	free(text);
 }
 
+size_t
+config_line(const struct config_tree *t, size_t at)
+{
+	size_t line = 1;
+
+	for (size_t i = 0; i < at && i < t->len; i++)
+		line += t->bytes[i] == '\n';
+	return line;
+}
+
+void
+config_twice(struct config_tree *t, size_t at)
+{
+	if (t->twice == TREE_NONE || at < t->twice)
+		t->twice = at;
+}
+
 int
 config_bad(struct config_tree *t, size_t at, const char *why)
 {
-	t->line = 1;
-	for (size_t i = 0; i < at && i < t->len; i++)
-		t->line += t->bytes[i] == '\n';
+	t->line = config_line(t, at);
 	(void)snprintf(t->why, sizeof(t->why), "%s", why); /* fits */
 	return -EBADMSG;
 }
@@ -85,6 +100,7 @@ config_add(struct config_tree *t, size_t parent, struct config_node node, size_t
 		return r;
 	}
 	node.first = node.last = node.next = TREE_NONE;
+	node.parent = parent;
 	t->node[t->n++] = node;
 	if (parent != TREE_NONE) {
 		struct config_node *p = &t->node[parent];
@@ -99,6 +115,58 @@ config_add(struct config_tree *t, size_t parent, struct config_node node, size_t
 	return 0;
 }
 
+/* ---- duplicate keys ---------------------------------------------------------- */
+
+struct keyed {
+	const struct config_node *node;
+};
+
+/* By parent, then by key, then by place. */
+static int
+by_key(const void *a, const void *b)
+{
+	const struct config_node *x = ((const struct keyed *)a)->node;
+	const struct config_node *y = ((const struct keyed *)b)->node;
+	int c;
+
+	if (x->parent != y->parent)
+		return x->parent < y->parent ? -1 : 1;
+	c = strcmp(x->key, y->key);
+	return c != 0 ? c : (x > y) - (x < y);
+}
+
+static void
+mark_ambiguous(struct config_tree *t, size_t i)
+{
+	for (; i != TREE_NONE && !t->node[i].ambiguous; i = t->node[i].parent)
+		t->node[i].ambiguous = true;
+}
+
+/* Finds the keys that an object has twice, by the text that they have when decoded. */
+static int
+find_twice(struct config_tree *t)
+{
+	struct keyed *by = reallocarray(NULL, t->n + 1, sizeof(*by));
+	size_t n = 0;
+
+	if (by == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->n; i++)
+		if (t->node[i].key != NULL)
+			by[n++].node = &t->node[i];
+	if (n > 0)
+		qsort(by, n, sizeof(*by), by_key);
+	for (size_t i = 1; i < n; i++) {
+		if (by[i].node->parent != by[i - 1].node->parent ||
+		    strcmp(by[i].node->key, by[i - 1].node->key) != 0)
+			continue;
+		config_twice(t, by[i].node->from);
+		mark_ambiguous(t, by[i].node->parent);
+	}
+	free(by);
+	return 0;
+}
+
 int
 config_parse(enum dialect dialect, const char *bytes, size_t len, struct config_tree *ret)
 {
@@ -110,13 +178,16 @@ config_parse(enum dialect dialect, const char *bytes, size_t len, struct config_
 
 	int r;
 
-	*ret = (struct config_tree){.bytes = bytes, .len = len, .dialect = dialect};
+	*ret = (struct config_tree){
+	    .bytes = bytes, .len = len, .dialect = dialect, .twice = TREE_NONE};
 	if (len > TREE_FILE_MAX)
 		return -E2BIG;
 	if (memchr(bytes, '\0', len) != NULL)
 		return config_bad(ret, 0, "the file has a NUL byte");
 	r = parse[dialect](ret);
-	return r == 0 ? ret->failed : r;
+	if (r == 0)
+		r = ret->failed;
+	return r == 0 ? find_twice(ret) : r;
 }
 
 void
@@ -131,24 +202,21 @@ config_free(struct config_tree *t)
 	*t = (struct config_tree){.n = 0};
 }
 
-int
+enum config_found
 config_get(const struct config_tree *t, size_t object, const char *key, size_t *ret)
 {
 	size_t found = TREE_NONE;
 
 	if (t->node[object].type != NODE_OBJECT)
-		return -ENOENT;
+		return CONFIG_ABSENT;
 	for (size_t i = t->node[object].first; i != TREE_NONE; i = t->node[i].next) {
 		if (t->node[i].key == NULL || strcmp(t->node[i].key, key) != 0)
 			continue;
 		if (found != TREE_NONE)
-			return -EEXIST;
-		found = i;
+			return CONFIG_TWICE;
+		*ret = found = i;
 	}
-	if (found == TREE_NONE)
-		return -ENOENT;
-	*ret = found;
-	return 0;
+	return found == TREE_NONE ? CONFIG_ABSENT : CONFIG_FOUND;
 }
 
 const char *
@@ -156,7 +224,8 @@ config_text(const struct config_tree *t, size_t object, const char *key)
 {
 	size_t i;
 
-	if (config_get(t, object, key, &i) < 0 || t->node[i].type != NODE_STRING)
+	if (config_get(t, object, key, &i) != CONFIG_FOUND ||
+	    t->node[i].type != NODE_STRING)
 		return NULL;
 	return t->node[i].text;
 }

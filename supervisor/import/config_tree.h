@@ -34,7 +34,10 @@ struct config_node {
 	size_t from;    /* offset of the member: its key, or the value in an array */
 	size_t at, end; /* of the value. TOML: 0 for a table that headers define */
 	size_t comma;   /* the comma after it, or TREE_NONE */
+	size_t parent;  /* index, or TREE_NONE for the root */
 	bool lines;     /* the member is whole lines, without commas around it */
+	bool opened;    /* TOML: a header names this table */
+	bool ambiguous; /* a key below it is duplicated */
 	size_t first, last, next; /* indexes of children and of the next sibling */
 };
 
@@ -53,15 +56,22 @@ struct config_tree {
 	enum dialect dialect;
 	size_t line;   /* of an error, from 1 */
 	char why[128]; /* of an error: a static text */
+	size_t twice;  /* the offset of the first duplicate key, or TREE_NONE */
 };
 
-/* Parses a file. 0; -EBADMSG with line and why: invalid, or not understood; -E2BIG;
- * -ENOMEM. config_free in every case; it wipes the texts, which may be secret. */
+/* Parses a file. 0, also if a key is duplicated, as twice says: clients disagree on
+ * which one they read, so both are in the tree; -EBADMSG with line and why: invalid, or
+ * not understood; -E2BIG; -ENOMEM. config_free in every case; it wipes the texts, which
+ * may be secret. */
 int config_parse(enum dialect, const char *bytes, size_t len, struct config_tree *ret);
+/* The line of an offset, from 1. */
+size_t config_line(const struct config_tree *, size_t at);
 void config_free(struct config_tree *);
 
-/* The member with this key: 0; -ENOENT; -EEXIST: the key is duplicated. */
-int config_get(const struct config_tree *, size_t object, const char *key, size_t *ret);
+enum config_found { CONFIG_ABSENT, CONFIG_FOUND, CONFIG_TWICE };
+/* The member with this key. CONFIG_TWICE: the key is duplicated, and ret is the first. */
+enum config_found config_get(
+    const struct config_tree *, size_t object, const char *key, size_t *ret);
 /* The text of the member, if it is a string; else NULL. */
 const char *config_text(const struct config_tree *, size_t object, const char *key);
 
@@ -75,6 +85,8 @@ int yaml_file_parse(struct config_tree *);
 int config_add(struct config_tree *, size_t parent, struct config_node, size_t *ret);
 /* Adds a comment, unless the parser was here before. An error is that of config_parse. */
 void config_comment(struct config_tree *, size_t from, size_t to);
+/* Records a duplicate key at this offset. */
+void config_twice(struct config_tree *, size_t at);
 /* Records an error at this offset. -EBADMSG. */
 int config_bad(struct config_tree *, size_t at, const char *why);
 /* A copy of bytes. NULL: no memory. */

@@ -56,16 +56,17 @@ add_variable(struct entry *e, const char *name, const char *value, size_t node)
 	e->variable_n++;
 }
 
+static const char duplicate[] = "it has a duplicate key";
+
 /* A member of the entry, or TREE_NONE; a duplicate makes it unusable. */
 static size_t
 find(const struct config_tree *t, size_t object, struct entry *e, const char *name)
 {
-	size_t i;
-	int r = config_get(t, object, name, &i);
+	size_t i = TREE_NONE;
 
-	if (r == -EEXIST)
-		other(e, "it has a duplicate key");
-	return r < 0 ? TREE_NONE : i;
+	if (config_get(t, object, name, &i) == CONFIG_TWICE)
+		other(e, duplicate);
+	return i;
 }
 
 /* The members of the object of variables. */
@@ -114,9 +115,11 @@ take_variables(const struct config_tree *t, size_t object, struct entry *e)
 			take_object(t, e);
 		}
 	}
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (config_get(t, object, names[i], &found) == 0)
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		found = find(t, object, e, names[i]);
+		if (found != TREE_NONE)
 			take_names(t, found, e);
+	}
 	if (is_twice(e))
 		other(e, "a variable is defined twice");
 }
@@ -187,8 +190,6 @@ base_name(const char *path)
 static void
 judge(const struct config_tree *t, size_t object, struct entry *e)
 {
-	size_t i;
-
 	if (e->kind != ENTRY_COMMAND)
 		return;
 	if (e->word_n == 0 || e->word[0][0] == '\0') {
@@ -202,7 +203,7 @@ judge(const struct config_tree *t, size_t object, struct entry *e)
 	for (size_t k = 0; k < e->word_n; k++)
 		if (is_reference(e->word[k]))
 			other(e, "its client fills in a part of the command");
-	if (config_get(t, object, "envFile", &i) == 0)
+	if (find(t, object, e, "envFile") != TREE_NONE)
 		other(e, "its variables are in another file (envFile)");
 	else if (secret_shaped_args(e->word, e->word_n) >= 0)
 		other(e, "an argument looks like a secret: give it in a variable");
@@ -243,15 +244,25 @@ take_entry(const struct config_tree *t, size_t object, struct entry *e)
 
 /* ---- the file ---------------------------------------------------------------- */
 
+/* The next member with this key after this one, or the first after TREE_NONE. Clients
+ * read one of two, and no two of them the same: both are looked at. */
+static size_t
+next_of(const struct config_tree *t, size_t object, const char *key, size_t after)
+{
+	size_t i = after == TREE_NONE ? t->node[object].first : t->node[after].next;
+
+	while (i != TREE_NONE && t->node[object].type == NODE_OBJECT &&
+	       (t->node[i].key == NULL || strcmp(t->node[i].key, key) != 0))
+		i = t->node[i].next;
+	return t->node[object].type == NODE_OBJECT ? i : TREE_NONE;
+}
+
 static int
-take_servers(const struct config_tree *t, size_t object, const char *key,
-    const char *project, struct entries *ret)
+take_list(
+    const struct config_tree *t, size_t list, const char *project, struct entries *ret)
 {
 	struct entry *more;
-	size_t list;
 
-	if (config_get(t, object, key, &list) < 0 || t->node[list].type != NODE_OBJECT)
-		return 0;
 	for (size_t i = t->node[list].first; i != TREE_NONE; i = t->node[i].next) {
 		if (t->node[i].key == NULL)
 			continue;
@@ -262,25 +273,44 @@ take_servers(const struct config_tree *t, size_t object, const char *key,
 			return -ENOMEM;
 		ret->entry = more;
 		more[ret->n] = (struct entry){.project = project};
-		take_entry(t, i, &more[ret->n++]);
+		take_entry(t, i, &more[ret->n]);
+		/* neither a client nor a person knows which text is in force */
+		if (t->node[i].ambiguous)
+			other(&more[ret->n], duplicate);
+		else if (t->twice != TREE_NONE)
+			other(&more[ret->n], "its file has a duplicate key");
+		ret->n++;
 	}
 	return 0;
+}
+
+static int
+take_servers(const struct config_tree *t, size_t object, const char *key,
+    const char *project, struct entries *ret)
+{
+	size_t list = TREE_NONE;
+	int r = 0;
+
+	while (r == 0 && (list = next_of(t, object, key, list)) != TREE_NONE)
+		if (t->node[list].type == NODE_OBJECT)
+			r = take_list(t, list, project, ret);
+	return r;
 }
 
 int
 entries_find(
     const struct config_tree *t, const struct client_file *f, struct entries *ret)
 {
-	size_t projects;
+	size_t projects = TREE_NONE;
 	int r;
 
 	*ret = (struct entries){.n = 0};
 	r = take_servers(t, 0, f->key, NULL, ret);
-	if (r < 0 || !f->projects || config_get(t, 0, "projects", &projects) < 0)
-		return r;
-	for (size_t i = t->node[projects].first; r == 0 && i != TREE_NONE;
-	     i = t->node[i].next)
-		r = take_servers(t, i, f->key, t->node[i].key, ret);
+	while (r == 0 && f->projects &&
+	       (projects = next_of(t, 0, "projects", projects)) != TREE_NONE)
+		for (size_t i = t->node[projects].first; r == 0 && i != TREE_NONE;
+		     i = t->node[i].next)
+			r = take_servers(t, i, f->key, t->node[i].key, ret);
 	return r;
 }
 

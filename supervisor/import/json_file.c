@@ -81,6 +81,8 @@ member(struct scan *s, size_t parent, int depth)
 	if (peek(s) != '"')
 		return config_bad(s->t, s->at, "expected a key in quotes");
 	r = string_at(s, &key);
+	if (r == 0 && key == NULL)
+		r = config_bad(s->t, from, "invalid escape in a key");
 	if (r == 0)
 		r = skip(s);
 	if (r == 0 && peek(s) != ':')

@@ -35,6 +35,7 @@ struct import {
 	const char *key_file; /* of the vault, or NULL */
 	const char *scope; /* of the registry's address, for `kennel install`, or NULL */
 	bool write, start, by_stdin, undo, forget;
+	bool unread; /* a file is invalid, or could not be read */
 	struct import_found found[CLIENT_FILES_MAX];
 	size_t found_n;
 };

@@ -22,7 +22,7 @@ remote_is(const struct config_tree *t, size_t object)
 	size_t i;
 
 	for (size_t k = 0; k < ARRAY_LEN(url_keys); k++)
-		if (config_get(t, object, url_keys[k], &i) != -ENOENT)
+		if (config_get(t, object, url_keys[k], &i) != CONFIG_ABSENT)
 			return true;
 	return false;
 }

@@ -125,6 +125,8 @@ add(struct scan *s, size_t parent, struct config_node node, size_t *ret)
 
 	if (r < 0 || node.key == NULL)
 		return r;
+	if (name_find(s, parent, node.key) != TREE_NONE)
+		return 0; /* a duplicate, which the tree has: the first one is found */
 	name = malloc(sizeof(*name));
 	if (name == NULL)
 		return -ENOMEM;
@@ -260,13 +262,11 @@ object_for(struct scan *s, const struct key *k, size_t n, size_t parent, size_t 
 		    .type = NODE_OBJECT, .from = at, .comma = TREE_NONE};
 		size_t found = name_find(s, parent, k->part[i]);
 
-		if (found == TREE_NONE) {
+		/* an inline table is complete: this is another of its name */
+		if (found == TREE_NONE || s->t->node[found].type != NODE_OBJECT ||
+		    s->t->node[found].end != 0) {
 			node.key = config_copy(k->part[i], strlen(k->part[i]));
 			r = node.key == NULL ? -ENOMEM : add(s, parent, node, &found);
-		} else if (s->t->node[found].type != NODE_OBJECT ||
-			   s->t->node[found].end != 0) {
-			/* an inline table is complete */
-			r = config_bad(s->t, at, "the key is defined before");
 		}
 		parent = found;
 	}
@@ -295,8 +295,6 @@ pair_at(struct scan *s, size_t parent, bool lines, int depth)
 		blanks(s);
 		r = object_for(s, &k, k.n - 1, parent, &parent);
 	}
-	if (r == 0 && name_find(s, parent, k.part[k.n - 1]) != TREE_NONE)
-		r = config_bad(s->t, node.from, "the key is defined before");
 	if (r == 0) {
 		node.key = k.part[--k.n];
 		r = value_at(s, node, parent, depth);
@@ -407,6 +405,10 @@ header(struct scan *s, size_t *ret)
 		r = config_add(s->t, 0, node, ret);
 	else if (r == 0)
 		r = object_for(s, &k, k.n, 0, ret);
+	if (r == 0 && s->t->node[*ret].opened)
+		config_twice(s->t, node.from);
+	if (r == 0)
+		s->t->node[*ret].opened = true;
 	key_free(&k);
 	s->at += array ? 2 : 1;
 	return r == 0 ? line_end(s) : r;

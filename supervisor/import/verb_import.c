@@ -101,7 +101,12 @@ look(struct import *m, const struct client_file *client, const char *path)
 		    f->tree.line, f->tree.why);
 	else if (r < 0)
 		log_error("unable to read %s: %s", path, strerror(-r));
-	return r < 0 ? EXIT_INPUT : 0;
+	else if (f->tree.twice != TREE_NONE)
+		log_error(
+		    "invalid %s: duplicate key on line %zu: clients may read either "
+		    "one; the file is left as it is: remove one of them",
+		    path, config_line(&f->tree, f->tree.twice));
+	return r < 0 || f->tree.twice != TREE_NONE ? EXIT_INPUT : 0;
 }
 
 static int
@@ -127,6 +132,7 @@ search(struct import *m)
 		if (client_path(&client[i], home, m->project, path) < 0)
 			continue;
 		one = look(m, &client[i], path);
+		m->unread = m->unread || one != 0;
 		status = one != 0 ? one : status;
 	}
 	return status;
@@ -226,7 +232,10 @@ put_table(const struct import *m)
 			put_row(&l, &m->found[i], &m->found[i].entries.entry[k]);
 			of[m->found[i].entries.entry[k].kind]++;
 		}
-	if (rows == 0)
+	if (rows == 0 && m->unread)
+		printf("no servers found in the files that could be read: see the errors "
+		       "for the others\n");
+	else if (rows == 0)
 		printf("no servers found in the configurations of MCP clients\n");
 	else
 		put_next(m, of[ENTRY_COMMAND] + of[ENTRY_REMOTE], of[ENTRY_OTHER]);

@@ -416,14 +416,12 @@ block(struct scan *s, size_t i, size_t indent, int depth)
 
 /* A key at the top that is not ours: its lines, whatever they are. */
 static int
-skip_top(struct scan *s)
+skip_top(struct scan *s, struct config_node node)
 {
-	struct config_node node = {.type = NODE_OTHER, .from = s->at, .comma = TREE_NONE};
 	size_t indent, i;
-	int r = key_at(s, &node.key);
+	int r;
 
-	if (r < 0)
-		return r;
+	node.type = NODE_OTHER;
 	node.at = s->at;
 	node.end = s->end;
 	r = config_add(s->t, 0, node, &i);
@@ -431,6 +429,21 @@ skip_top(struct scan *s)
 		line_next(s);
 	while (r == 0 && content(s, &indent) == 0 && (indent > 0 || is_item(s, 0)));
 	return r;
+}
+
+/* The key decides, however it is quoted: "extensions" in quotes is ours too. */
+static int
+top_at(struct scan *s)
+{
+	struct config_node node = {.from = s->at, .comma = TREE_NONE};
+	int r = key_at(s, &node.key);
+
+	if (r < 0 || node.key == NULL)
+		return r;
+	if (strcmp(node.key, top_key) != 0)
+		return skip_top(s, node);
+	node.lines = true;
+	return value_at(s, 0, node, 0, 0);
 }
 
 int
@@ -449,15 +462,9 @@ yaml_file_parse(struct config_tree *t)
 	    memcmp(t->bytes + s.at, "---", 3) == 0)
 		line_next(&s);
 	while (r == 0 && content(&s, &indent) == 0) {
-		size_t n = strlen(top_key);
-
 		if (indent > 0 || t->bytes[s.at] == '\t')
 			return config_bad(t, s.at, "unexpected indentation");
-		if (s.end - s.at > n && memcmp(t->bytes + s.at, top_key, n) == 0 &&
-		    t->bytes[s.at + n] == ':')
-			r = pair_at(&s, root, 0, 0);
-		else
-			r = skip_top(&s);
+		r = top_at(&s);
 	}
 	return r;
 }

@@ -221,6 +221,45 @@ def unsuccessful():
     h.end()
 
 
+TWICE = [  # file, text, the line of the duplicate, the servers with their command
+    ("project/.mcp.json", '{"mcpServers": {},\n"mcpServers": {"evil": {"command": "/bin/cat", "env": {"API_TOKEN": "%s"}}}}\n' % TOKEN, 2, {"evil"}),
+    ("project/.cursor/mcp.json", '{"mcpServers": {"evil": {"command": "/bin/cat"}},\n"mcp\\u0053ervers": {}}\n', 2, {"evil"}),
+    ("project/.vscode/mcp.json", '{// one\n"servers": {"a": {"command": "kennel", "args": ["run", "a"]},\n"a": {"command": "/bin/cat"},},}\n', 3, {"a"}),
+    ("project/opencode.json", '{"mcp": {"a": {"type": "local", "command": ["/bin/cat"],\n"command": ["/bin/sh"]}, "b": {"type": "local", "command": ["/bin/cat"]}}}\n', 2, {"a", "b"}),
+    ("project/.mcp.json", '{"mcpServers": {"a": {"command": "/bin/cat", "envFile": "x",\n"envFile": "y"}}}\n', 2, {"a"}),
+    (".claude.json", '{"projects": {"/tmp": {"mcpServers": {"a": {"command": "/bin/cat"}}}},\n"projects": {"/tmp": {}}}\n', 2, {"a"}),
+    (".codex/config.toml", '[mcp_servers.a]\ncommand = "/bin/cat"\n[mcp_servers.b]\ncommand = "/bin/cat"\n[mcp_servers."\\u0061"]\nargs = ["-u"]\n', 5, {"a", "b"}),
+    (".codex/config.toml", 'mcp_servers = {}\n[mcp_servers.a]\ncommand = "/bin/cat"\n', 2, {"a"}),
+    (".config/goose/config.yaml", 'extensions:\n  a:\n    type: stdio\n    cmd: /bin/cat\n"extensions": {}\n', 5, {"a"}),
+    (".config/goose/config.yaml", 'x: 1\n"extensi\\u006fns": {a: {type: stdio, cmd: /bin/cat}}\nx: 2\n', 3, {"a"}),
+]
+
+
+@test("a duplicate key in a file: its servers are in the table, nothing of it is changed, and the exit status is 65")
+def twice():
+    for n, (path, text, line, names) in enumerate(TWICE):
+        h = Home("twice%d" % n)
+        at = h.put(path, text)
+        other = h.put(".qwen/settings.json", '{"mcpServers": {"good": {"command": "/bin/cat"}}}\n')
+        for words_ in (("import",), ("import", "--write", "--no-start", "--stdin")):
+            code, out, err = h.run(*words_)
+            equal(code, 65, text)
+            within("invalid %s: duplicate key on line %d" % (at, line), err)
+            equal({row.split()[1] for row in out.splitlines() if "duplicate key" in row}, names, text + out)
+            absent("no servers found", out)
+            equal(reads(at).decode(), text)
+        within('"kennel"', reads(other).decode(), "the control: another file of the same import")
+        equal(os.listdir(h.kennel + "/policies"), ["good.kennel"], "no policy of the refused ones")
+        h.end()
+    h = Home("twice-only")
+    h.put("project/.mcp.json", '{"mcpServers": {"a\\ud800": {"command": "/bin/cat"}}}\n')
+    code, out, err = h.run("import")
+    equal(code, 65, err)
+    within("invalid escape in a key", err)
+    within("no servers found in the files that could be read", out)
+    h.end()
+
+
 @test("servers at a URL that is not Streamable HTTP, packages that cannot be installed and secrets in arguments are left, the others of the file are not")
 def mixed():
     h = Home("mixed")

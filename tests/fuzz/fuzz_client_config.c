@@ -89,8 +89,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	file.key = keys[file.dialect];
 	if (config_parse(file.dialect, (const char *)data + 1, len - 1, &t) == 0) {
 		places(&t);
-		if (entries_find(&t, &file, &found) == 0)
+		if (entries_find(&t, &file, &found) == 0) {
+			for (size_t i = 0; i < found.n; i++)
+				if (t.twice != TREE_NONE &&
+				    found.entry[i].kind != ENTRY_OTHER)
+					abort(); /* clients may read another text */
 			edited(&t, &found);
+		}
 		entries_free(&found);
 	} else {
 		printable(t.why, strlen(t.why));

@@ -193,7 +193,8 @@ refused(void **state)
 	    {DIALECT_JSON, "{} x", 1},
 	    {DIALECT_JSON, "[]", 1},
 	    {DIALECT_JSON, "", 1},
-	    {DIALECT_TOML, "a = 1\na = 2\n", 2},
+	    {DIALECT_JSON, "{\n\"a\\ud800\": 1}", 2},
+	    {DIALECT_YAML, "\"a\\ud800\": 1\n", 1},
 	    {DIALECT_TOML, "a = {b.c = 1}\n", 1},
 	    {DIALECT_TOML, "a = \"b\n\"\n", 1},
 	    {DIALECT_TOML, "[a\n", 1},
@@ -372,6 +373,134 @@ redacted(void **state)
 	}
 }
 
+/* A key that is there twice: its line, how many servers are found, and how many of them
+ * are refused for what is in them. */
+static void
+twice(void **state)
+{
+	static const struct {
+		enum dialect dialect;
+		const char *key, *text;
+		size_t line, n, own;
+	} row[] = {
+	    {DIALECT_JSON, "s", "{\"s\": {},\n\"s\": {\"x\": {\"command\": \"a\"}}}", 2,
+		1, 0},
+	    {DIALECT_JSON, "s",
+		"{\"s\": {\"x\": {\"command\": \"a\"}},\n\"\\u0073\": {}}", 2, 1, 0},
+	    {DIALECT_JSON, "s",
+		"{\"s\": {\"x\": {\"command\": \"kennel\"},\n\"x\": {\"url\": \"y\"}}}",
+		2, 2, 0},
+	    {DIALECT_JSON, "s",
+		"{\"s\": {\"x\": {\"command\": \"kennel\",\n\"command\": \"b\"},"
+		"\"y\": {\"command\": \"c\"}}}",
+		2, 2, 1},
+	    {DIALECT_JSON, "s",
+		"{\"s\": {\"x\": {\"command\": \"a\", \"envFile\": 1,\n\"envFile\": 1}}}",
+		2, 1, 1},
+	    {DIALECT_JSON, "s",
+		"{\"s\": {\"x\": {\"command\": \"a\", \"more\": [{\"b\": 1,\n\"b\": "
+		"2}]}}}",
+		2, 1, 1},
+	    {DIALECT_JSON, "s",
+		"{\"s\": {\"x\": {\"command\": \"a\"}}, \"t\": {\"u\":1,\n\"u\":1}}", 2,
+		1, 0},
+	    {DIALECT_JSON, "s",
+		"{\"projects\": {\"/p\": {\"s\": {\"x\": {\"command\": "
+		"\"a\"}}}},\n\"projects\": "
+		"{\"/p\": {\"s\": {\"y\": {\"command\": \"b\"}}}}}",
+		2, 2, 0},
+	    {DIALECT_JSON, "s",
+		"{\"projects\": {\"/p\": {\"s\": {\"x\": {\"command\": \"a\"}}},\n"
+		"\"/p\": {\"s\": {\"y\": {\"command\": \"b\"}}}}}",
+		2, 2, 0},
+	    {DIALECT_TOML, "m", "[m.x]\ncommand = \"a\"\ncommand = \"b\"\n", 3, 1, 1},
+	    {DIALECT_TOML, "m", "m = {}\n[m.x]\ncommand = \"a\"\n", 2, 1, 0},
+	    {DIALECT_TOML, "m", "[m.x]\ncommand = \"a\"\n[m.\"\\u0078\"]\nargs = []\n", 3,
+		1, 0},
+	    {DIALECT_TOML, "m", "m.x.command = \"a\"\nm.x = {command = \"b\"}\n", 2, 2,
+		0},
+	    {DIALECT_YAML, "extensions",
+		"extensions: {}\nextensions:\n  x:\n    cmd: a\n", 2, 1, 0},
+	    {DIALECT_YAML, "extensions",
+		"extensions:\n  x:\n    cmd: a\n\"extensi\\u006fns\": {}\n", 4, 1, 0},
+	    {DIALECT_YAML, "extensions", "extensions:\n  x:\n    cmd: a\n    'cmd': b\n",
+		4, 1, 1},
+	    {DIALECT_YAML, "extensions", "extensions: {x: {cmd: a,\"cmd\": b}}\n", 1, 1,
+		1},
+	    {DIALECT_YAML, "extensions",
+		"other: 1\nother: 2\nextensions:\n  x:\n    cmd: a\n", 2, 1, 0},
+	};
+	struct client_file file = {.projects = true};
+
+	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
+		size_t own = 0;
+
+		file.dialect = row[i].dialect;
+		file.key = row[i].key;
+		assert_int_equal(
+		    config_parse(row[i].dialect, row[i].text, strlen(row[i].text), &tree),
+		    0);
+		assert_int_not_equal(tree.twice, TREE_NONE);
+		assert_int_equal(config_line(&tree, tree.twice), row[i].line);
+		assert_int_equal(entries_find(&tree, &file, &found), 0);
+		assert_int_equal(found.n, row[i].n);
+		for (size_t k = 0; k < found.n; k++) {
+			assert_int_equal(found.entry[k].kind, ENTRY_OTHER);
+			own += strcmp(found.entry[k].why, "it has a duplicate key") == 0;
+		}
+		assert_int_equal(own, row[i].own);
+		entries_free(&found);
+		config_free(&tree);
+	}
+}
+
+/* The control: the same keys in different objects, or a table that lines reopen. */
+static void
+once(void **state)
+{
+	static const struct {
+		enum dialect dialect;
+		const char *text;
+	} row[] = {
+	    {DIALECT_JSON,
+		"{\"a\": {\"b\": 1}, \"b\": {\"b\": 1, \"B\": 2}, \"c\": [{\"d\": 1}, "
+		"{\"d\": 1}]}"},
+	    {DIALECT_TOML,
+		"a.b = 1\n[c.d]\ne = 1\n[c]\nf.g = 1\nf.h = 1\n[[i]]\nj = 1\n[[i]]\nj = "
+		"1\n"},
+	    {DIALECT_YAML, "a: 1\nextensions:\n  b:\n    c: 1\n  d:\n    c: 1\n"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
+		assert_int_equal(
+		    config_parse(row[i].dialect, row[i].text, strlen(row[i].text), &tree),
+		    0);
+		assert_int_equal(tree.twice, TREE_NONE);
+		config_free(&tree);
+	}
+}
+
+/* The key in quotes is the same key. */
+static void
+quoted_top(void **state)
+{
+	static const char *const text[] = {"\"extensions\":\n  x:\n    cmd: a\n",
+	    "'extensions':\n  x:\n    cmd: a\n", "extensions :\n  x:\n    cmd: a\n",
+	    "a: 1\n\"extensi\\u006fns\" : {x: {cmd: a}}\n"};
+	static const struct client_file file = {
+	    .dialect = DIALECT_YAML, .key = "extensions"};
+
+	for (size_t i = 0; i < ARRAY_LEN(text); i++) {
+		assert_int_equal(
+		    config_parse(DIALECT_YAML, text[i], strlen(text[i]), &tree), 0);
+		assert_int_equal(entries_find(&tree, &file, &found), 0);
+		assert_int_equal(found.n, 1);
+		assert_int_equal(found.entry[0].kind, ENTRY_COMMAND);
+		entries_free(&found);
+		config_free(&tree);
+	}
+}
+
 /* A table of TOML with this many keys takes a fraction of a second of a processor. With
  * a search of all keys for each one, it would take minutes. */
 static void
@@ -391,7 +520,8 @@ many_keys(void **state)
 	assert_true((clock() - start) / CLOCKS_PER_SEC < 20);
 	/* and a key that is there twice is found */
 	memcpy(text + len - 13, text, 8);
-	assert_int_equal(config_parse(DIALECT_TOML, text, len, &tree), -EBADMSG);
+	assert_int_equal(config_parse(DIALECT_TOML, text, len, &tree), 0);
+	assert_int_equal(tree.twice, len - 13);
 	config_free(&tree);
 	free(text);
 }
@@ -407,11 +537,11 @@ paths(void **state)
 	assert_int_equal(setenv("CODEX_HOME", "/elsewhere", 1), 0);
 	assert_int_equal(unsetenv("XDG_CONFIG_HOME"), 0);
 	for (size_t i = 0; i < n; i++) {
-		assert_true(client_known(file[i].client));
+		assert_true(client_known(file[i].client) || !client_imported(&file[i]));
 		assert_int_equal(client_path(&file[i], "/h", "/p", path), 0);
 		if (file[i].variable != NULL &&
 		    strcmp(file[i].variable, "CODEX_HOME") == 0)
-			assert_string_equal(path, "/elsewhere/config.toml");
+			assert_memory_equal(path, "/elsewhere/", 11);
 		else if (file[i].scope == SCOPE_USER)
 			assert_memory_equal(path, "/h/.", 4);
 		else
@@ -438,6 +568,9 @@ main(void)
 	    cmocka_unit_test(refused),
 	    cmocka_unit_test(not_understood),
 	    cmocka_unit_test(redacted),
+	    cmocka_unit_test(twice),
+	    cmocka_unit_test(once),
+	    cmocka_unit_test(quoted_top),
 	    cmocka_unit_test(many_keys),
 	    cmocka_unit_test(paths),
 	    cmocka_unit_test(corpus),
