@@ -201,6 +201,7 @@ POLICY_MAKE = \
 	policy/compile/peek.o \
 	policy/compile/read_file.o \
 	policy/compile/runtime_files.o \
+	policy/compile/script.o \
 	policy/compile/seccomp.o \
 	policy/compile/seccomp_prologue.o \
 	policy/compile/seccomp_rows.o \

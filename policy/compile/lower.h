@@ -3,7 +3,8 @@
  *
  *	lower.c			the passes; statements about files
  *	lower_tables.c		statements that are rows of a table
- *	lower_exec.c		run and exec: images, scripts, what they need
+ *	lower_exec.c		run and exec: images, what they need
+ *	script.c		scripts, and the interpreters that they name
  *	lower_digest.c		programs with a required digest
  *	module_libs.c		what compiled modules of packages need
  *	shared_libs.c elf.c	where a dynamic program finds its libraries
@@ -83,12 +84,31 @@ int view_seal(struct lower *, struct sealed_range *ret);
 
 /* ---- lower_exec.c -------------------------------------------------------- */
 int program_lower(struct lower *, const struct stmt *);
+/* Adds the program as an image, once. -EINVAL: reported. */
+int image_add(struct lower *, const char *path, struct at, uint32_t *ret);
+/*
+ * Adds what the image itself needs to the view. interpreter: it must not be a script
+ * itself. -ENOEXEC: it is a script, or no program.
+ */
+int image_need(struct lower *, uint32_t image, bool interpreter, struct at);
+/*
+ * Adds the row that lets an image start. lead: a literal before the patterns (env's X gets
+ * the script), or NULL. prefix: what the kernel puts before a script's arguments, ended by
+ * NULL; or NULL.
+ */
+#define PREFIX_MAX 3
+int exec_put(struct lower *, const struct stmt *, uint32_t asked, uint32_t mapped,
+    const char *lead, const char *const prefix[PREFIX_MAX + 1]);
 /* The canonical path of a program from its name in the policy, like view_real. */
 int program_real(struct lower *, const char *path, struct at, const char **ret_real);
 /* lower_digest.c: the required digests; call it when all programs are known. */
 int digest_lower(struct lower *, const struct stmt *);
 /* After the last grant: adds deny rows, and checks that no image is writable. */
 int program_end(struct lower *);
+
+/* ---- script.c ------------------------------------------------------------ */
+/* Adds the interpreter of a script that is an image, and its rows. */
+int script_lower(struct lower *, const struct stmt *, uint32_t image);
 
 /* ---- shared_libs.c ------------------------------------------------------- */
 
