@@ -207,7 +207,7 @@ POLICY_MAKE = \
 	policy/compile/seccomp_rows.o \
 	policy/compile/shared_libs.o \
 	policy/compile/source_list.o \
-	policy/compile/syscall_list.o \
+	policy/base/syscall_list.o \
 	policy/compile/trusted_rows.o \
 	policy/compile/venv.o \
 	policy/compile/write_index.o \
@@ -1094,7 +1094,7 @@ HOST_FILTERS = \
 	policy/compile/seccomp_prologue.o \
 	policy/compile/seccomp_rows.o \
 	policy/compile/source_list.o \
-	policy/compile/syscall_list.o \
+	policy/base/syscall_list.o \
 	policy/compile/write_index.o \
 	policy/compile/write_sealed.o \
 	policy/filters/generate_filters.o \
@@ -1452,7 +1452,7 @@ POLICY_FRONT = \
 	policy/compile/seccomp.o \
 	policy/compile/seccomp_prologue.o \
 	policy/compile/seccomp_rows.o \
-	policy/compile/syscall_list.o \
+	policy/base/syscall_list.o \
 	policy/compile/write_index.o \
 	policy/compile/write_sealed.o \
 	shim/base/buf.o \
@@ -1505,7 +1505,7 @@ UNIT_seccomp = \
 	policy/compile/seccomp.o \
 	policy/compile/seccomp_prologue.o \
 	policy/compile/seccomp_rows.o \
-	policy/compile/syscall_list.o
+	policy/base/syscall_list.o
 UNIT_agree	= $(UNIT_seccomp)
 UNIT_default_filter	= $(UNIT_seccomp)
 SCRUB = \

@@ -43,7 +43,7 @@
 
 #include "policy/check/check.h"
 #include "policy/compile/seccomp.h"
-#include "policy/compile/syscall_list.h"
+#include "policy/base/syscall_list.h"
 #include "shim/base/array.h"
 
 #define API_LEVEL  6 /* supports SCMP_ACT_NOTIFY on any compiling kernel */

@@ -14,7 +14,7 @@
 #include <linux/seccomp.h>
 
 #include "policy/compile/seccomp.h"
-#include "policy/compile/syscall_list.h"
+#include "policy/base/syscall_list.h"
 #include "shim/base/array.h"
 
 #define X32_BIT       0x40000000u

@@ -36,7 +36,7 @@
 #include <seccomp.h>
 
 #include "policy/compile/seccomp_rows.h"
-#include "policy/compile/syscall_list.h"
+#include "policy/base/syscall_list.h"
 #include "policy/sealed/load.h"
 
 #define X86    AUDIT_ARCH_X86_64

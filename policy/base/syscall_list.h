@@ -2,8 +2,8 @@
  * The system calls of a cell, by name and reason: people review the list in
  * syscall_list.c, and seccomp.c compiles it to BPF.
  */
-#ifndef KENNEL_POLICY_COMPILE_SYSCALL_LIST_H
-#define KENNEL_POLICY_COMPILE_SYSCALL_LIST_H
+#ifndef KENNEL_POLICY_BASE_SYSCALL_LIST_H
+#define KENNEL_POLICY_BASE_SYSCALL_LIST_H
 
 #include <stdint.h>
 

@@ -18,7 +18,7 @@
  * back; memfd_secret; lookup_dcookie nfsservctl uselib sysfs ustat.  Calls with
  * argument checks: seccomp.c.
  */
-#include "policy/compile/syscall_list.h"
+#include "policy/base/syscall_list.h"
 #include "shim/base/array.h"
 
 const struct calls calls_allowed[] = {
