@@ -189,6 +189,7 @@ POLICY_MAKE = \
 	policy/cli/verb_sign.o \
 	policy/cli/verb_test.o \
 	policy/compile/compile.o \
+	policy/compile/content_path.o \
 	policy/compile/elf.o \
 	policy/compile/lower.o \
 	policy/compile/lower_digest.o \
@@ -599,6 +600,7 @@ KENNEL = \
 	supervisor/doctor/doctor_userns.o \
 	supervisor/draft/command.o \
 	supervisor/draft/draft.o \
+	supervisor/draft/needs.o \
 	supervisor/draft/npm_lock.o \
 	supervisor/draft/npm_package.o \
 	supervisor/draft/options.o \

@@ -107,8 +107,10 @@ resolve(struct fs_cache *m, const char *path, struct way *w)
 		/* syscalls: fstat newfstatat */
 		if (fstat(p.fd, &st) < 0)
 			w->error = -errno;
-		else
+		else {
 			w->mode = st.st_mode;
+			w->uid = st.st_uid;
+		}
 	}
 	fd_close(&p.fd);
 	if (w->error == 0)
@@ -138,6 +140,37 @@ fs_cache_way(struct fs_cache *m, const char *path)
 	s->next = *list;
 	*list = s;
 	return &s->way;
+}
+
+/* A group that may write is refused as in path_resolve.c.  Each directory is asked once. */
+static bool
+is_public(const struct way *w, mode_t every_user)
+{
+	return w->error == 0 && !w->missing && w->uid == 0 &&
+	       (w->mode & (S_IWGRP | S_IWOTH)) == 0 &&
+	       (w->mode & every_user) == every_user;
+}
+
+bool
+fs_cache_public(struct fs_cache *m, const struct way *w)
+{
+	mode_t every_user = S_ISDIR(w->mode) ? S_IROTH | S_IXOTH : S_IROTH;
+	char up[PATH_MAX];
+	size_t len;
+
+	if (!is_public(w, every_user))
+		return false;
+	(void)snprintf(up, sizeof(up), "%s", w->real); /* as long */
+	for (len = strlen(up); len > 1;) {
+		while (up[--len] != '/')
+			continue;
+		len += len == 0;
+		up[len] = '\0';
+		w = fs_cache_way(m, up);
+		if (w == NULL || strcmp(w->real, up) != 0 || !is_public(w, S_IXOTH))
+			return false;
+	}
+	return true;
 }
 
 const char *

@@ -23,6 +23,7 @@ struct way {
 	int error;          /* 0 or -errno; -ELOOP, -EXDEV: link and target are set */
 	bool missing;       /* the last components of real do not exist */
 	mode_t mode;        /* of real; 0: missing */
+	uid_t uid;          /* of real, unless it is missing */
 	const char *real;   /* canonical */
 	const char *link;   /* the link that may not be followed */
 	const char *target; /* what the policy should name instead, or "" */
@@ -31,6 +32,11 @@ struct way {
 };
 /* NULL: no memory.  The answer lives as long as the cache. */
 const struct way *fs_cache_way(struct fs_cache *, const char *path);
+/*
+ * Does root alone decide what this file or directory is, and may every user read it?  Its
+ * owner and mode, and those of each directory on the way, are compared.
+ */
+bool fs_cache_public(struct fs_cache *, const struct way *);
 /* Writes to out why the path leads nowhere. */
 const char *way_why(const struct way *, char *out, size_t out_cap);
 
@@ -41,6 +47,7 @@ struct view_row {
 	struct at at;
 	uint32_t kind, right, why;
 	bool optional;
+	bool read; /* a `read` or `write` of the text has it */
 	uint64_t size;
 	uint32_t same_target; /* of mount_plan.c: the next row of this path */
 };

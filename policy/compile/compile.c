@@ -418,6 +418,32 @@ policy_compile_known(const struct policy_source *source, size_t source_n, struct
 	return compile(source, source_n, NULL, out, diag, known, group);
 }
 
+int
+policy_need(const struct policy_source *source, struct policy_need *ret)
+{
+	struct buf bytes;
+	char *said = NULL;
+	size_t len = 0;
+	FILE *diag = open_memstream(&said, &len);
+	struct diag d = {.out = diag, .source = source, .source_n = 1};
+	struct tree t;
+	int r = diag == NULL ? -ENOMEM : read_servers(source, 1, NULL, &d, &t);
+
+	ret->path[0] = '\0';
+	buf_init(&bytes, SEALED_LEN_MAX);
+	if (r == 0) {
+		t.need = ret;
+		r = seal(&t, NULL, &bytes, &d);
+		tree_free(&t);
+	}
+	diag_end(&d);
+	buf_free(&bytes);
+	if (diag != NULL)
+		(void)fclose(diag); /* its text is not used */
+	free(said);
+	return r == -EINVAL && ret->path[0] != '\0' ? 1 : r;
+}
+
 /* Compiles each server into its own buffer in all. */
 static int
 seal_each(const struct tree *t, struct buf *all, struct diag *d)

@@ -5,6 +5,7 @@
 #ifndef KENNEL_POLICY_COMPILE_COMPILE_H
 #define KENNEL_POLICY_COMPILE_COMPILE_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -83,6 +84,17 @@ const char *policy_near_server(const struct policy *, const char *name);
  * link?  Then a policy may name the link.
  */
 bool venv_has(const char *path);
+
+/*
+ * The first thing that the contents of a file need and no line grants
+ * (content_path.c).  1: in *ret; 0: nothing, the text compiles; -EINVAL: it has
+ * other errors; -ENOMEM.
+ */
+struct policy_need {
+	bool start;          /* `exec allow PATH`; else `read PATH` */
+	char path[PATH_MAX]; /* canonical */
+};
+int policy_need(const struct policy_source *, struct policy_need *ret);
 
 /*
  * Receives one compiled server.  A result other than 0 ends the run, and

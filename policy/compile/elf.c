@@ -148,6 +148,7 @@ header_read(struct file *f, struct elf *e)
 		return r;
 	f->ph_n = h.e_phnum;
 	e->machine = h.e_machine;
+	e->type = h.e_type;
 	for (i = 0; i < f->ph_n; i++)
 		if (f->ph[i].p_offset > f->size ||
 		    f->ph[i].p_filesz > f->size - f->ph[i].p_offset)

@@ -425,6 +425,7 @@ path_put(struct lower *l, const struct stmt *s, const struct word *w)
 	struct view_row row = {.kind = MOUNT_TREE,
 	    .right = writing ? RIGHT_READ | RIGHT_WRITE : RIGHT_READ,
 	    .why = writing ? WHY_WRITE : WHY_READ,
+	    .read = true,
 	    .optional = has_option(s, KW_OPTIONAL),
 	    .at = w->at};
 	const struct way *way;

@@ -5,6 +5,7 @@
  *	lower_tables.c		statements that are rows of a table
  *	lower_exec.c		run and exec: images, what they need
  *	script.c		scripts, and the interpreters that they name
+ *	content_path.c		what the contents of files may add to the view
  *	lower_digest.c		programs with a required digest
  *	module_libs.c		what compiled modules of packages need
  *	shared_libs.c elf.c	where a dynamic program finds its libraries
@@ -38,6 +39,7 @@ struct elf {
 	const char *rpath; /* NULL if there is a DT_RUNPATH */
 	const char *runpath;
 	uint16_t machine; /* EM_* */
+	uint16_t type;    /* ET_EXEC or ET_DYN */
 };
 
 /*
@@ -74,13 +76,48 @@ int view_base(struct lower *);
  * directories read-only, except those that a `write` grant names.
  */
 int view_agents(struct lower *);
-/* Is this canonical path in a row with any of these rights? */
+/* Is this canonical path in a row with any of these rights? Rows of every cell count. */
 bool view_has(const struct lower *, const char *real, uint32_t right);
 /*
  * Sorts the rows, drops those that others cover, and seals the rest; returns
  * the range.
  */
 int view_seal(struct lower *, struct sealed_range *ret);
+
+/* ---- content_path.c: paths from the contents of files --------------------- */
+
+/*
+ * The contents of a file are its author's, and may be hostile.  A path in them (PT_INTERP,
+ * DT_NEEDED, a search path, a first line, a link of a virtual environment), or derived from
+ * where the file is, adds something to the view only if it is
+ *	public	root's, on a way that root alone controls, readable for every user, in the
+ *		directories of policy/sealed/lib_dirs.h;
+ *	granted	in the view by a line of the same server, and not hidden.
+ * 0: it is, and exists; *ret is its canonical path.  -ENOENT: it does not exist, or is
+ * neither a file nor a directory.  -EACCES: it is neither.  -ELOOP, -EXDEV, other errors:
+ * view_walk() reports them.  -ENOMEM.
+ */
+int content_find(struct lower *, const char *path, const char **ret_real);
+/* The same for what must be public, or for what must be granted. */
+bool content_public(struct lower *, const struct way *);
+bool content_granted(struct lower *, const struct way *);
+/*
+ * The same for a path that root's own configuration of the loader names: it is public
+ * in any directory, or granted.
+ */
+int content_find_configured(struct lower *, const char *path, const char **ret_real);
+/*
+ * Reports that content_find() refused a path: "its loader PATH is not granted: add `read
+ * PATH`".  Returns -EINVAL.
+ */
+int content_refused(struct lower *, struct at, const char *what, const char *path);
+/* Notes the first path that a line must grant, for policy_need(). */
+void content_needs(struct lower *, const char *real, bool start);
+/* Does the `run` or `exec` name this program, by path or by the canonical path real? */
+bool content_names(
+    struct lower *, const struct stmt *, const char *path, const char *real);
+/* Does it grant the start to every caller, for ever? ask: it may ask a person first. */
+bool content_starts(const struct stmt *, bool ask);
 
 /* ---- lower_exec.c -------------------------------------------------------- */
 int program_lower(struct lower *, const struct stmt *);
@@ -107,6 +144,7 @@ int digest_lower(struct lower *, const struct stmt *);
 int program_end(struct lower *);
 
 /* ---- script.c ------------------------------------------------------------ */
+
 /* Adds the interpreter of a script that is an image, and its rows. */
 int script_lower(struct lower *, const struct stmt *, uint32_t image);
 
@@ -175,6 +213,9 @@ struct lower {
 	bool recording;              /* every view_put is also recorded in put */
 	struct view_row *put;
 	size_t put_n;
+	bool of_server; /* of what is recorded, something depends on this server */
+	struct path_index hidden; /* canonical paths of `hide` */
+	bool hidden_known;
 	bool link_writable; /* a path used a link that the server may change */
 	uint64_t tmp_size;
 	struct at tmp_at;

@@ -334,11 +334,13 @@ image_need(struct lower *l, uint32_t image, bool interpreter, struct at at)
 	if (row != NULL)
 		return need_again(l, row, n, at);
 	l->recording = true;
+	l->of_server = false;
 	l->put = NULL;
 	l->put_n = 0;
 	r = need_ask(l, image, interpreter, at);
 	l->recording = false;
-	if (r == 0)
+	/* what a line of this server permits is no answer for another one */
+	if (r == 0 && !l->of_server)
 		r = fs_cache_keep(l->tree->fs_cache, path, real, l->put, l->put_n);
 	return r;
 }

@@ -137,6 +137,7 @@ view_put(struct lower *l, const struct view_row *row)
 			rows->at = row->at;
 		}
 		rows->right |= row->right;
+		rows->read |= row->read;
 		rows->optional = rows->optional && row->optional;
 		return 0;
 	}

@@ -47,9 +47,12 @@ preset_need(struct lower *l, const char *path, const char *real, struct at at)
 	return 0;
 }
 
-/* Adds a file or directory, if it exists. */
+/*
+ * Adds a file or directory, if it exists. what: the program cannot do without it; NULL: it is
+ * left out if it may not be in the view.
+ */
 static int
-root_put(struct lower *l, const char *path, struct at at)
+root_put(struct lower *l, const char *path, const char *what, struct at at)
 {
 	struct view_row row = {.right = RIGHT_READ, .why = WHY_PRESET, .at = at};
 	const struct way *w;
@@ -58,10 +61,12 @@ root_put(struct lower *l, const char *path, struct at at)
 
 	if (path == NULL || (w = fs_cache_way(l->tree->fs_cache, path)) == NULL)
 		return -ENOMEM;
-	if (w->error == -ENOTDIR || w->error == -EACCES ||
-	    (w->error == 0 && !S_ISDIR(w->mode) && !S_ISREG(w->mode)))
+	r = content_find(l, path, &real);
+	if (r == -EACCES && what != NULL)
+		return content_refused(l, at, what, path);
+	if (r == -ENOENT || r == -EACCES)
 		return 0;
-	if ((r = view_walk(l, path, at, &real)) < 0)
+	if (r == -ENOMEM || (r = view_walk(l, path, at, &real)) < 0)
 		return r;
 	row.kind = S_ISDIR(w->mode) ? MOUNT_TREE : MOUNT_FILE;
 	row.source = row.target = real;
@@ -77,7 +82,7 @@ common_need(struct lower *l, struct at at)
 	int r = 0;
 
 	for (i = 0; i < ARRAY_LEN(roots) && r == 0; i++)
-		r = root_put(l, roots[i], at);
+		r = root_put(l, roots[i], NULL, at);
 	return r;
 }
 
@@ -95,7 +100,7 @@ node_need(struct lower *l, const char *real, struct at at)
 	int r = 0;
 
 	for (i = 0; i < ARRAY_LEN(roots) && r == 0; i++)
-		r = root_put(l, roots[i], at);
+		r = root_put(l, roots[i], NULL, at);
 	return r < 0 ? r : common_need(l, at);
 }
 
@@ -142,10 +147,11 @@ python_lib(struct lower *l, const char *prefix, size_t prefix_len, const char *v
 	char *lib = lower_printf(l, "%.*s/lib/%s", (int)prefix_len, prefix, version);
 	int r;
 
-	if ((r = root_put(l, lib, at)) < 0 ||
+	if ((r = root_put(l, lib, "its standard library", at)) < 0 ||
 	    (r = root_put(l, lower_printf(l, "%.*s/lib/python3", (int)prefix_len, prefix),
-		 at)) < 0 ||
-	    (r = root_put(l, lower_printf(l, "/usr/local/lib/%s", version), at)) < 0)
+		 NULL, at)) < 0 ||
+	    (r = root_put(l, lower_printf(l, "/usr/local/lib/%s", version), NULL, at)) <
+		0)
 		return r;
 	return modules_need(l, lower_printf(l, "%s/lib-dynload", lib), at);
 }

@@ -4,6 +4,7 @@
  * directories.  Each library is added to the view at the path where the loader
  * searches for it.
  */
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -63,10 +64,13 @@ struct cache_entry {
 static void
 cache_open(struct search *s)
 {
+	const struct way *w = fs_cache_way(s->l->tree->fs_cache, CACHE_PATH);
 	struct stat st;
 	void *map;
 	int fd;
 
+	if (w == NULL || !content_public(s->l, w))
+		return; /* others than root decide what it contains */
 	/* syscalls: openat fstat newfstatat mmap munmap close */
 	fd = open(CACHE_PATH, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -134,55 +138,77 @@ object_seen(const struct search *s, const char *real)
 	return NULL;
 }
 
-/*
- * Would the loader find a file at path?  Also true through a link that is not
- * followed: the search then ends with that error.
- */
-static bool
-object_exists(const struct way *w)
-{
-	struct stat st;
+/* Where a path of a library comes from. */
+enum chooser {
+	CHOSEN_HERE,       /* a default directory of the loader */
+	CHOSEN_BY_CONFIG,  /* the loader's cache, which root makes */
+	CHOSEN_BY_CONTENT, /* the object that needs it */
+};
 
-	if (w->error != -ELOOP && w->error != -EXDEV)
-		return w->error == 0 && !w->missing;
-	/* syscalls: newfstatat */
-	return w->target[0] == '\0' || lstat(w->target, &st) == 0;
+/*
+ * The path may not be in the view.  A program does not start without it; the rest is loaded
+ * only by some programs, and may be elsewhere, or in another version.
+ */
+static int
+object_refused(struct search *s, const char *path, const struct object *from)
+{
+	char *what;
+
+	if (s->packaged || s->why == WHY_PRESET)
+		return -ENOENT;
+	what = lower_printf(s->l, "a library of %s,", from->real);
+	return what == NULL ? -ENOMEM : content_refused(s->l, s->at, what, path);
 }
 
-/*
- * A link from one tree granted for reading into such a tree: the loader finds
- * both there, so nothing is added to the view.
- */
-static bool
-link_in_trees(const struct lower *l, const struct way *w)
+/* The canonical path of a library that the search may use, as content_find() has it. */
+static int
+object_find(struct search *s, const char *path, enum chooser by, const char **ret_real)
 {
-	return w->error == -ELOOP && w->target[0] != '\0' &&
-	       view_has(l, w->link, RIGHT_READ) && view_has(l, w->target, RIGHT_READ) &&
-	       !view_has(l, w->link, RIGHT_WRITE) && !view_has(l, w->target, RIGHT_WRITE);
+	const struct way *w;
+	int r = by == CHOSEN_BY_CONFIG ? content_find_configured(s->l, path, ret_real)
+				       : content_find(s->l, path, ret_real);
+
+	/* one in a package chooses only among what is granted */
+	if (r != 0 || !s->packaged || by != CHOSEN_BY_CONTENT)
+		return r;
+	w = fs_cache_way(s->l->tree->fs_cache, path);
+	if (w == NULL)
+		return -ENOMEM;
+	return w->error == -ELOOP || content_granted(s->l, w) ? 0 : -EACCES;
+}
+
+/* Root's links on the way; one in a granted tree is in it already. */
+static int
+object_links(struct search *s, const char *path)
+{
+	const struct way *w = fs_cache_way(s->l->tree->fs_cache, path);
+	const char *real;
+
+	if (w == NULL)
+		return -ENOMEM;
+	return w->error == 0 ? view_walk(s->l, path, s->at, &real) : 0;
 }
 
 /* Is there a library for this machine at path? -ENOENT: continue the search. */
 static int
-object_try(struct search *s, const char *path, const struct object *from)
+object_try(struct search *s, const char *path, enum chooser by, const struct object *from)
 {
-	const struct way *w = fs_cache_way(s->l->tree->fs_cache, path);
-	const char *at;
 	struct view_row row = {.kind = MOUNT_FILE, .right = RIGHT_READ, .why = s->why};
 	struct object *o;
-	const char *real, *why;
+	const char *real, *walked, *why;
 	struct elf elf;
 	int r;
 
-	if (w == NULL)
-		return -ENOMEM;
-	if (!object_exists(w))
-		return -ENOENT;
-	at = link_in_trees(s->l, w) ? w->target : w->real;
-	if ((w->error == 0 || at == w->target) &&
-	    (r = elf_read(s->l->arena, at, &elf, &why)) < 0)
+	r = object_find(s, path, by, &real);
+	if (r == -EACCES)
+		return object_refused(s, path, from);
+	if (r == -ENOENT || r == -ENOMEM)
+		return r;
+	if (r < 0) /* a link that is not followed */
+		return s->packaged ? -ENOENT : view_walk(s->l, path, s->at, &walked);
+	if ((r = elf_read(s->l->arena, real, &elf, &why)) < 0)
 		return r == -ENOMEM ? r : -ENOENT;
-	real = at;
-	if (at != w->target && (r = view_walk(s->l, path, s->at, &real)) < 0)
+	if ((r = object_links(s, path)) < 0)
 		return r;
 	row.source = row.target = real;
 	row.at = s->at;
@@ -195,27 +221,6 @@ object_try(struct search *s, const char *path, const struct object *from)
 	*o = (struct object){.real = real, .elf = elf, .from = from};
 	s->object[s->object_n++] = o;
 	return 0;
-}
-
-/*
- * A path that the object itself chooses.  One in a package chooses only among what
- * is granted; the rest comes from the directories of the system.
- */
-static int
-chosen_try(struct search *s, const char *path, const struct object *from)
-{
-	const struct way *w;
-
-	if (s->packaged) {
-		w = fs_cache_way(s->l->tree->fs_cache, path);
-		if (w == NULL)
-			return -ENOMEM;
-		if (!object_exists(w) ||
-		    (!link_in_trees(s->l, w) &&
-			(w->error != 0 || !view_has(s->l, w->real, RIGHT_READ))))
-			return -ENOENT;
-	}
-	return object_try(s, path, from);
 }
 
 /*
@@ -254,7 +259,7 @@ list_try(struct search *s, const char *list, const struct object *owner, const c
 			continue;
 		if ((path = lower_printf(s->l, "%s/%s", dir, name)) == NULL)
 			return -ENOMEM;
-		if ((r = chosen_try(s, path, from)) != -ENOENT)
+		if ((r = object_try(s, path, CHOSEN_BY_CONTENT, from)) != -ENOENT)
 			return r;
 	}
 	return -ENOENT;
@@ -270,7 +275,7 @@ dirs_try(
 	for (; *dir != NULL && r == -ENOENT; dir++) {
 		if ((path = lower_printf(s->l, "%s/%s", *dir, name)) == NULL)
 			return -ENOMEM;
-		r = object_try(s, path, from);
+		r = object_try(s, path, CHOSEN_HERE, from);
 	}
 	return r;
 }
@@ -284,7 +289,7 @@ cache_try(struct search *s, const char *name, const struct object *from)
 
 	if (path == NULL)
 		return -ENOENT;
-	if ((r = object_try(s, path, from)) < 0)
+	if ((r = object_try(s, path, CHOSEN_BY_CONFIG, from)) < 0)
 		return r;
 	for (i = 0; default_dirs[i] != NULL; i++) {
 		n = strlen(default_dirs[i]);
@@ -303,7 +308,7 @@ library_find(struct search *s, const char *name, const struct object *from)
 	int r = -ENOENT;
 
 	if (name[0] == '/')
-		return chosen_try(s, name, from);
+		return object_try(s, name, CHOSEN_BY_CONTENT, from);
 	if (strchr(name, '/') != NULL)
 		return -ENOENT;
 	for (o = from; o != NULL && from->elf.runpath == NULL && r == -ENOENT;
@@ -320,6 +325,25 @@ library_find(struct search *s, const char *name, const struct object *from)
 
 /* ---- dependencies -------------------------------------------------------- */
 
+/* A loader has none itself. The kernel starts it, so no other file may take its place. */
+static int
+loader_check(struct search *s)
+{
+	const char *why = NULL;
+	struct elf elf;
+	int r = elf_read(s->l->arena, s->interp, &elf, &why);
+
+	if (r == -ENOMEM)
+		return r;
+	if (r == 0 && elf.type == ET_DYN && elf.interp == NULL)
+		return 0;
+	diag_error(s->l->diag, s->at,
+	    "its dynamic loader %s is no loader: expected a shared object for this "
+	    "machine that names no loader itself",
+	    s->interp);
+	return -EINVAL;
+}
+
 static int
 interp_need(struct search *s, const char *interp)
 {
@@ -328,13 +352,17 @@ interp_need(struct search *s, const char *interp)
 	const char *base = strrchr(interp, '/');
 	int r;
 
-	r = interp[0] != '/' ? -ENOENT : view_walk(s->l, interp, s->at, &s->interp);
+	r = interp[0] != '/' ? -ENOENT : content_find(s->l, interp, &s->interp);
+	if (r == -EACCES)
+		return content_refused(s->l, s->at, "its dynamic loader", interp);
+	if (r != -ENOENT && r != -ENOMEM)
+		r = view_walk(s->l, interp, s->at, &s->interp);
 	if (r == -ENOENT) {
 		diag_host(
 		    s->l->diag, s->at, "its dynamic loader does not exist: %s", interp);
 		return -EINVAL;
 	}
-	if (r < 0)
+	if (r < 0 || (r = loader_check(s)) < 0)
 		return r;
 	s->musl = strncmp(base + 1, "ld-musl-", 8) == 0;
 	row.source = row.target = s->interp;

@@ -7,6 +7,11 @@
  * file that the link leads to at compile time.  The link and pyvenv.cfg are
  * read-only in the view, a start checks the link's target again, and no known
  * server may write either (trusted.h).
+ *
+ * The line names the first link.  What the environment itself names is content
+ * (content_path.c): pyvenv.cfg and further links of bin, which the server must be
+ * granted, and the interpreter outside of bin, which is started: it is root's, or
+ * named by a line.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -55,6 +60,16 @@ is_plain_file(const char *path)
 	return plain;
 }
 
+/* The links of bin come with it. */
+static int
+bin_granted(struct lower *l, const struct venv *v, struct at at)
+{
+	const char *real;
+	int r = content_find(l, v->bin, &real);
+
+	return r == -EACCES ? content_refused(l, at, "the environment's", v->bin) : r;
+}
+
 static bool
 venv_find(const char *path, struct venv *ret)
 {
@@ -90,7 +105,8 @@ venv_has(const char *path)
 
 /* The text of bin/name, if it is a link, and its row in the view. 1: a link. */
 static int
-link_step(struct lower *l, const struct venv *v, struct at at, const char **ret_text)
+link_step(struct lower *l, const struct venv *v, bool first, struct at at,
+    const char **ret_text)
 {
 	struct view_row row = {.kind = MOUNT_SYMLINK, .why = WHY_LINK, .at = at};
 	char text[PATH_MAX];
@@ -111,11 +127,39 @@ link_step(struct lower *l, const struct venv *v, struct at at, const char **ret_
 		return errno == EINVAL ? 0 : -errno;
 	if ((size_t)n >= sizeof(text))
 		return -ENAMETOOLONG;
+	if (!first && (r = bin_granted(l, v, at)) < 0)
+		return r;
 	row.source = arena_copy(l->arena, text, (size_t)n);
 	if (row.source == NULL || view_put(l, &row) < 0)
 		return -ENOMEM;
 	*ret_text = row.source;
 	return 1;
+}
+
+/* The interpreter that a link of bin leads to, outside of bin or not. */
+static int
+outside_walk(struct lower *l, const struct venv *v, const char *path, struct at at,
+    const char **ret_real)
+{
+	const struct way *w = fs_cache_way(l->tree->fs_cache, path);
+	const char *real = w == NULL ? NULL : w->real;
+	size_t n = strlen(v->bin);
+
+	if (w == NULL)
+		return -ENOMEM;
+	if (w->error != 0 || w->missing || content_public(l, w) ||
+	    (strncmp(real, v->bin, n) == 0 && strrchr(real, '/') == real + n))
+		return view_walk(l, path, at, ret_real);
+	l->of_server = true;
+	for (size_t i = 0; i < l->server->stmt_n; i++)
+		if (content_names(l, &l->server->stmt[i], path, real) &&
+		    content_starts(&l->server->stmt[i], false))
+			return view_walk(l, path, at, ret_real);
+	content_needs(l, real, true);
+	diag_error(l->diag, at,
+	    "the interpreter %s of %s/%s is not granted: add `exec allow %s`", real,
+	    v->bin, v->name, real);
+	return -EINVAL;
 }
 
 /* Follows the links within bin; after that, the rules for every path apply. */
@@ -125,11 +169,12 @@ links_walk(struct lower *l, struct venv *v, struct at at, const char **ret_real)
 	const char *text = "", *next;
 	int i, r = 1;
 
-	for (i = 0; i < LINKS_MAX && (r = link_step(l, v, at, &text)) == 1; i++) {
+	for (i = 0; i < LINKS_MAX && (r = link_step(l, v, i == 0, at, &text)) == 1; i++) {
 		if (strchr(text, '/') != NULL) {
 			next = text[0] == '/' ? text
 					      : lower_printf(l, "%s/%s", v->bin, text);
-			return next == NULL ? -ENOMEM : view_walk(l, next, at, ret_real);
+			return next == NULL ? -ENOMEM
+					    : outside_walk(l, v, next, at, ret_real);
 		}
 		if (!is_python(text))
 			break;
@@ -168,9 +213,11 @@ venv_walk(struct lower *l, const char *path, struct at at, const char **ret_real
 	/* root's links on the way to it */
 	if ((r = view_walk(l, bin, at, ret_real)) < 0)
 		return r;
-	config.target = arena_copy(l->arena, v.config, strlen(v.config));
+	r = content_find(l, v.config, &config.target);
+	if (r == -EACCES)
+		return content_refused(l, at, "the environment's", v.config);
 	config.source = config.target;
-	if (config.target == NULL || view_put(l, &config) < 0)
+	if (r == -ENOMEM || (r == 0 && view_put(l, &config) < 0))
 		return -ENOMEM;
 	r = links_walk(l, &v, at, ret_real);
 	if (r < 0 && r != -EINVAL && r != -ENOMEM && r != -ENOENT) {

@@ -275,6 +275,7 @@ struct tree {
 	struct trusted *trusted;   /* files that run or decide (trusted.h) */
 	struct trusted *known;     /* the same of many policies; or NULL */
 	unsigned int known_group;
+	struct policy_need *need; /* what a line must grant (compile.h); or NULL */
 };
 
 #define SOURCE_LEN_MAX (8u << 20) /* bytes of one policy file */

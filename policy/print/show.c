@@ -14,6 +14,7 @@
 #include "policy/print/statement.h"
 #include "policy/sealed/load.h"
 #include "policy/sealed/policy.h"
+#include "policy/sealed/lib_dirs.h"
 #include "shim/base/array.h"
 #include "shim/base/hex.h"
 
@@ -100,6 +101,21 @@ show_mount(const struct policy *p, const struct sealed_mount *m, FILE *f)
 		show_submounts(policy_str(p, m->target), f);
 }
 
+/* Where a file may be that another file names and no line. */
+static void
+show_system_dirs(FILE *f)
+{
+	static const char *const dirs[] = {SYSTEM_DIRS};
+
+	(void)fputs(
+	    "  what these files name (loader, library, interpreter) is granted by a "
+	    "line, or root's in\n   ",
+	    f);
+	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
+		(void)fprintf(f, " %s", dirs[i]);
+	(void)fputc('\n', f);
+}
+
 static void
 show_files(const struct policy *p, const struct sealed_server *s, FILE *f)
 {
@@ -122,6 +138,7 @@ show_files(const struct policy *p, const struct sealed_server *s, FILE *f)
 			show_mount(p, m, f);
 		}
 	}
+	show_system_dirs(f);
 	(void)fputs("  everything else is absent from the view\n", f);
 }
 

@@ -422,8 +422,8 @@ slot_matches(const char *want, size_t want_len, const char *text, size_t text_le
 	       slot_match(&v, text + prefix, text_len - prefix);
 }
 
-static bool
-arg_match(const struct policy *p, const struct sealed_arg *a, const char *text)
+bool
+policy_arg(enum sealed_arg_kind kind, const char *want, size_t want_len, const char *text)
 {
 	static arg_fn *const match[] = {
 	    [ARG_LITERAL] = literal_match,
@@ -433,9 +433,16 @@ arg_match(const struct policy *p, const struct sealed_arg *a, const char *text)
 	    [ARG_SLOT] = slot_matches,
 	};
 
-	if (a->kind >= ARRAY_LEN(match) || match[a->kind] == NULL)
+	if (kind >= ARRAY_LEN(match) || match[kind] == NULL)
 		return false;
-	return match[a->kind](policy_str(p, a->text), a->text.len, text, strlen(text));
+	return match[kind](want, want_len, text, strlen(text));
+}
+
+static bool
+arg_match(const struct policy *p, const struct sealed_arg *a, const char *text)
+{
+	return policy_arg(
+	    (enum sealed_arg_kind)a->kind, policy_str(p, a->text), a->text.len, text);
 }
 
 /* One file may be granted under two paths: two images, one canonical name. */

@@ -310,6 +310,9 @@ const struct sealed_pin *policy_pin(const struct policy *, const struct sealed_s
 /* '*' matches any run of bytes; other bytes match themselves. */
 bool policy_glob(
     const char *pattern, size_t pattern_len, const char *text, size_t text_len);
+/* Does a pattern of one argument match it? Not for ARG_REST and ARG_OPTIONS: false. */
+bool policy_arg(
+    enum sealed_arg_kind, const char *want, size_t want_len, const char *text);
 /* Absolute; no empty, "." or ".." part; no slash at the end; not too long? */
 bool policy_is_path(const char *, size_t len);
 /* Is path the directory, or below it? */

@@ -200,8 +200,12 @@ put_package_files(const struct draft *d, FILE *out)
 
 		if (strcmp(f.program[i], d->program) == 0)
 			continue;
-		fprintf(out, own ? "    exec allow"
-				 : "    # a program of a dependency:  exec allow");
+		fputs(!own ? "    # a program of a dependency:  exec allow"
+		      : draft_stands_alone(d, f.program[i])
+			  ? "    exec allow"
+			  : "    # it names a file that is not granted; review it:  exec "
+			    "allow",
+		    out);
 		r = draft_word(out, f.program[i]);
 		fprintf(out, " **\n");
 	}
@@ -256,6 +260,8 @@ draft_head(const struct draft *d, FILE *out)
 
 	if (r == 0)
 		r = put_code(d, out);
+	if (r == 0)
+		r = draft_needs(d, "    ", out);
 	if (r == 0 && d->package.name[0] != '\0')
 		r = put_package_files(d, out);
 	if (r == 0 && work[0] != '\0')

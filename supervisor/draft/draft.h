@@ -7,6 +7,7 @@
  *	package_files.c	programs and add-ons in it
  *	preset.c	the preset for it, filled in
  *	draft.c		the text, if there is no preset
+ *	needs.c		what its program names: libraries, an interpreter
  *	options.c	the options of the verbs that draft
  */
 #ifndef KENNEL_SUPERVISOR_DRAFT_DRAFT_H
@@ -103,6 +104,12 @@ int draft_tail(const struct draft *, FILE *);
 /* Lines for what the agent's entry has, each after this indentation. Skips the
  * directory and the variables that a preset has, if those are given. */
 int draft_settings(const struct draft *, const char *indent, const bool *skip, FILE *);
+
+/* needs.c: lines for what the program of the command names, such as the libraries beside it,
+ * each after this indentation; what does not belong to it is a comment. 0 or -ENOMEM. */
+int draft_needs(const struct draft *, const char *indent, FILE *);
+/* Can a program of the package be granted by one line, beside those of the draft? */
+bool draft_stands_alone(const struct draft *, const char *program);
 
 /* Writes a word of the policy language, after a blank: bare if possible. -EINVAL. */
 int draft_word(FILE *, const char *);

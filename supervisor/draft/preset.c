@@ -321,7 +321,8 @@ put_end(const struct draft *d, const bool *skip, FILE *out)
 
 	if (user != NULL)
 		fprintf(out, "\tuser %s\n", user);
-	return draft_settings(d, "\t", skip, out);
+	return draft_needs(d, "\t", out) < 0 ? -ENOMEM
+					     : draft_settings(d, "\t", skip, out);
 }
 
 /* Is this the grant of a program that is not on this machine? */

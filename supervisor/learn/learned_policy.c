@@ -46,6 +46,8 @@ learn_cell_put(const struct learn *l, FILE *out)
 	char line[NET_HINT_MAX];
 	int r = draft_open(l->d, out);
 
+	if (r == 0)
+		r = draft_needs(l->d, "    ", out);
 	for (size_t i = 0; r == 0 && i < l->root_n; i++) {
 		fputs(l->root[i].write ? "    write" : "    read", out);
 		r = learn_word(out, l->root[i].path) ? 0 : -EINVAL;
@@ -431,6 +433,8 @@ learn_policy_put(const struct learn *l, FILE *out)
 	      "beyond\n"
 	      "    # that is refused, and recorded.\n",
 	    out);
+	if (r == 0)
+		r = draft_needs(l->d, "    ", out);
 	if (r == 0)
 		r = put_files(l, out);
 	if (r == 0)

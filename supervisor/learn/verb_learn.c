@@ -20,6 +20,7 @@
 
 #include "policy/cli/verb.h"
 #include "policy/lang/scalar.h"
+#include "policy/sealed/lib_dirs.h"
 #include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
@@ -176,6 +177,28 @@ may_start(const struct plan *p, const char *program)
 	return true;
 }
 
+/* May the server itself choose it?  One beside its script, or of the system: a program that a
+ * user installed elsewhere is granted by a person, with --exec. */
+static bool
+may_choose(const struct plan *p, const char *program)
+{
+	static const char *const dirs[] = {SYSTEM_DIRS};
+	char real[PATH_MAX];
+	struct stat st;
+
+	if (!may_start(p, program) || realpath(program, real) == NULL ||
+	    stat(real, &st) < 0)
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
+		if (st.st_uid == 0 && fold_below(real, dirs[i]))
+			return true;
+	for (size_t i = 0; i < p->l.root_n; i++)
+		if ((p->l.root[i].whole || fold_below(p->d.script, p->l.root[i].path)) &&
+		    fold_below(real, p->l.root[i].path))
+			return true;
+	return false;
+}
+
 static bool
 add_program(struct plan *p, const char *program)
 {
@@ -225,7 +248,7 @@ grant_more(struct plan *p)
 	bool more = false;
 
 	for (size_t i = 0; i < s->exec_n; i++)
-		if (!s->exec[i].allowed && may_start(p, s->exec[i].program))
+		if (!s->exec[i].allowed && may_choose(p, s->exec[i].program))
 			more |= add_program(p, s->exec[i].program);
 	for (size_t i = 0; p->net && i < s->host_n; i++)
 		more |= add_host(p, &s->host[i]);

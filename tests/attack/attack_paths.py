@@ -170,7 +170,7 @@ def programs():
         with open(d + "/bin/" + name, "w") as f:
             f.write("#!%s/bin/%s\n" % (d, to))
         os.chmod(d + "/bin/" + name, 0o755)
-    user = AS_USER
+    user = AS_USER + "    exec allow %s **\n" % words(d + "/bin/tool")
     for bad, good in (("link", "tool"), ("script", "good")):
         for line in ("    run %s\n", "    run /bin/true\n    exec allow %s\n"):
             for x in (bad, good):
@@ -371,7 +371,8 @@ def venv():
     if not os.path.exists(PYTHON):
         skip("no " + PYTHON)
     d, python = environment_of("venv")
-    p = policy(AS_USER + "    run %s **\n" % words(python))
+    grants = AS_USER + "    read %s %s\n" % (words(d + "/venv/bin"), words(d + "/venv/pyvenv.cfg"))
+    p = policy(grants + "    run %s **\n" % words(python))
     s = sealed(p)
     for x in (p, s):
         equal(start(x, python, "-c", PREFIX).stdout.decode().strip(), d + "/venv", "its prefix")
@@ -382,7 +383,7 @@ def venv():
     # who may write there decides what it starts
     for line in ("    write %s\n" % words(d + "/venv"), "    write %s\n" % words(d)):
         both = "server u {\n    run /bin/true\n%s}\n" % (AS_USER + line)
-        r = start(policy(AS_USER + "    run %s **\n" % words(python), before=both), python, "-c", PREFIX)
+        r = start(policy(grants + "    run %s **\n" % words(python), before=both), python, "-c", PREFIX)
         check(r.returncode != 0, "another server may write the environment")
         within(b"server `u`", r.stderr)
     # without pyvenv.cfg it is a link like any other, and so is what is no python

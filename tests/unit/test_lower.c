@@ -311,21 +311,21 @@ lacks(const char *name)
 static void
 program_and_libraries(void **state)
 {
-	good("run %s/bin/tool -v **");
+	good("run %s/bin/tool -v **\nread %s/lib/ld-test.so %s/lib/libc1.so");
 	has("bin/tool", MOUNT_FILE, RS, WHY_PROGRAM);
 	has("lib/ld-test.so", MOUNT_FILE, RS, WHY_LOADER);
-	has("lib/libc1.so", MOUNT_FILE, RIGHT_READ, WHY_LIBRARY);
+	has("lib/libc1.so", MOUNT_FILE, RIGHT_READ, WHY_READ);
 	/* liba has no RUNPATH of its own and half's is not inherited ... */
-	refused("run %s/bin/half", "library libb.so of");
+	refused("run %s/bin/half\nread %s/lib", "library libb.so of");
 }
 
 /* ... but DT_RPATH is. */
 static void
 rpath_is_inherited(void **state)
 {
-	good("run %s/bin/old");
-	has("lib/liba.so", MOUNT_FILE, RIGHT_READ, WHY_LIBRARY);
-	has("lib/libb.so", MOUNT_FILE, RIGHT_READ, WHY_LIBRARY);
+	good("run %s/bin/old\nread %s/lib");
+	refused("run %s/bin/old\nread %s/lib/ld-test.so %s/lib/liba.so",
+	    "lib/libb.so is not");
 }
 
 /* What prebuilt add-ons of Node name and Node does not; nobody else gets it. */
@@ -473,9 +473,10 @@ scripts(void **state)
 	const struct sealed_server *s;
 	const struct sealed_exec *e;
 
-	good("run %s/bin/plain\nexec allow %s/bin/script go **");
+	good("run %s/bin/plain\nexec allow %s/bin/script go **\n"
+	     "exec allow %s/bin/plain \"-x y\" %s/bin/script go **");
 	s = policy_server(&p, "t");
-	assert_int_equal(s->execs.n, 2);
+	assert_int_equal(s->execs.n, 3);
 	e = &p.exec[1];
 	assert_string_equal(policy_str(&p, p.image[e->asked].path), in_top("bin/script"));
 	assert_string_equal(policy_str(&p, p.image[e->mapped].real), in_top("bin/plain"));
@@ -508,7 +509,9 @@ what_cannot_start(void **state)
 	refused("run %s/bin/noexec", "not a program");
 	refused("run %s/bin/empty", "expected an ELF file, or a script");
 	refused("run %s/bin/relative", "expected an ELF file, or a script");
-	refused("run %s/bin/nested", "is itself a script");
+	refused("run %s/bin/nested\nexec allow %s/bin/script\n"
+		"exec allow %s/bin/plain \"-x y\" %s/bin/script",
+	    "is itself a script");
 	refused("run %s/bin/envmany", "more than a program name");
 	refused("run %s/bin/envnone", "not in /usr/local/bin");
 	refused("run %s/bin/lost", "libnowhere.so");
@@ -529,14 +532,16 @@ links_of_others(void **state)
 {
 	static const char *const lines[] = {"run %s/bin/alias",
 	    "run %s/bin/plain\nexec allow %s/bin/alias", "run %s/way/plain",
-	    "run %s/bin/plain\nexec allow %s/bin/tool **\nexec deny %s/bin/alias **",
+	    "run %s/bin/plain\nread %s/lib\nexec allow %s/bin/tool **\n"
+	    "exec deny %s/bin/alias **",
 	    "run %s/bin/plain\ndigest %s/bin/alias",
 	    "run %s/bin/plain\nread %s/link/file", "run %s/bin/plain\nread %s/link",
 	    "run %s/bin/plain\nwrite %s/link",
 	    "run %s/bin/plain\nread %s\nhide %s/link/file",
 	    "run %s/bin/plain\nread %s/real\ncwd %s/link",
-	    "run %s/bin/plain\nexec allow %s/bin/tool in %s/link", "run %s/bin/byway",
-	    "run %s/bin/plain\nread %s/loop", "run %s/bin/plain\nread %s/etc"};
+	    "run %s/bin/plain\nread %s/lib\nexec allow %s/bin/tool in %s/link",
+	    "run %s/bin/byway", "run %s/bin/plain\nread %s/loop",
+	    "run %s/bin/plain\nread %s/etc"};
 	char wanted[200];
 	size_t i;
 
@@ -562,8 +567,10 @@ links_of_others(void **state)
 static void
 library_links(void **state)
 {
-	refused("run %s/bin/linked", "lib/liblink.so is not followed");
-	refused("run %s/bin/linked\nread %s/lib/liblink.so.1", "is not followed");
+	refused("run %s/bin/linked\nread %s/lib/ld-test.so",
+	    "lib/liblink.so is not followed");
+	refused("run %s/bin/linked\nread %s/lib/liblink.so.1 %s/lib/ld-test.so",
+	    "is not followed");
 	refused("run %s/bin/linked\nwrite %s/lib", "t.kennel:");
 	good("run %s/bin/linked\nread %s/lib");
 	lacks("lib/liblink.so");
@@ -612,33 +619,46 @@ virtual_environments(void **state)
 	make_text("venv/bin/script", "#!TOP/venv/bin/python3\n");
 	refused("run %s/venv/bin/python **", "is not followed"); /* no pyvenv.cfg */
 	make_text("venv/pyvenv.cfg", "home = x\n");
-	good("run %s/venv/bin/python **");
+	/* what the environment names is granted by lines */
+	refused("run %s/venv/bin/python **\nexec allow %s/bin/python3.99",
+	    "venv/pyvenv.cfg is not granted: add `read");
+	refused("run %s/venv/bin/python **\nread %s/venv/pyvenv.cfg\n"
+		"exec allow %s/bin/python3.99",
+	    "venv/bin is not granted: add `read");
+	refused("run %s/venv/bin/python **\nread %s/venv", "bin/python3.99 of ");
+	refused("run %s/venv/bin/python **\nread %s/venv %s/bin\n"
+		"exec ask %s/bin/python3.99",
+	    "is not granted: add `exec allow ");
+	good("run %s/venv/bin/python **\nread %s/venv/pyvenv.cfg %s/venv/bin\n"
+	     "exec allow %s/bin/python3.99");
 	s = policy_server(&p, "t");
+	assert_string_equal(policy_str(&p, p.image[p.exec[s->run].asked].path),
+	    in_top("venv/bin/python"));
 	assert_string_equal(
-	    policy_str(&p, p.image[s->images.first].path), in_top("venv/bin/python"));
-	assert_string_equal(
-	    policy_str(&p, p.image[s->images.first].real), in_top("bin/python3.99"));
-	has("venv/bin/python", MOUNT_SYMLINK, 0, WHY_LINK);
-	has("venv/bin/python3", MOUNT_SYMLINK, 0, WHY_LINK);
-	has("venv/pyvenv.cfg", MOUNT_FILE, RIGHT_READ, WHY_PRESET);
+	    policy_str(&p, p.image[p.exec[s->run].asked].real), in_top("bin/python3.99"));
+	has("venv/bin", MOUNT_TREE, RIGHT_READ, WHY_READ);
+	has("venv/pyvenv.cfg", MOUNT_FILE, RIGHT_READ, WHY_READ);
 	has("bin/python3.99", MOUNT_FILE, RS, WHY_PROGRAM);
-	good("run %s/venv/bin/script **");
-	has("venv/pyvenv.cfg", MOUNT_FILE, RIGHT_READ, WHY_PRESET);
+	refused("run %s/venv/bin/script **\nread %s/venv", "bin/python3.99 of ");
+	good("run %s/venv/bin/script **\nread %s/venv\nexec allow %s/bin/python3.99");
 	/* only the interpreter, and only where nobody writes */
 	refused("run %s/venv/bin/tool", "is not followed");
 	refused("run %s/bin/plain\nread %s/venv/bin/python", "is not followed");
 	refused("run %s/venv/bin/python\nwrite %s/venv", "lets server `t` replace");
 	refused("run %s/venv/bin/script\nwrite %s/venv/bin", "t.kennel:");
-	refused("run %s/venv/bin/python\nwrite %s/venv/pyvenv.cfg",
+	refused("run %s/venv/bin/python\nwrite %s/venv/pyvenv.cfg\nread %s/venv/bin\n"
+		"exec allow %s/bin/python3.99",
 	    "lets server `t` replace");
-	refused("run %s/venv/bin/python\n}\nserver u {\nrun %s/bin/plain\nwrite %s/venv",
+	refused("run %s/venv/bin/python\nread %s/venv\nexec allow %s/bin/python3.99\n}\n"
+		"server u {\nrun %s/bin/plain\nwrite %s/venv",
 	    "lets server `u` replace");
 	/* the control: what it does not need may be written */
-	good("run %s/venv/bin/python\nwrite %s/work");
+	good("run %s/venv/bin/python\nwrite %s/work\nread %s/venv\n"
+	     "exec allow %s/bin/python3.99");
 	/* a link of the environment that leads through one of others */
 	make_link("bin", "pythons");
 	make_link(in_top("pythons/python3.99"), "venv/bin/python3.9");
-	refused("run %s/venv/bin/python3.9", "is not followed");
+	refused("run %s/venv/bin/python3.9\nread %s/venv", "is not followed");
 }
 
 static void
@@ -649,8 +669,8 @@ denials(void **state)
 								"tool", "pull"};
 	struct policy_argv a = {push, 2}, b = {pull, 2};
 
-	good("run %s/bin/plain\nexec allow %s/bin/tool **\nexec deny %s/bin/tool push "
-	     "**\n"
+	good("run %s/bin/plain\nread %s/lib\nexec allow %s/bin/tool **\n"
+	     "exec deny %s/bin/tool push **\n"
 	     "exec deny %s/bin/old **");
 	s = policy_server(&p, "t");
 	assert_int_equal(s->execs.n, 3);
@@ -763,7 +783,8 @@ static void
 same_text_same_bytes(void **state)
 {
 	static const char body[] =
-	    "run %s/bin/old **\nread %s/data\nexec allow %s/bin/script";
+	    "run %s/bin/old **\nread %s/data %s/lib\nexec allow %s/bin/script\n"
+	    "exec allow %s/bin/plain \"-x y\" %s/bin/script";
 	struct policy first;
 
 	good(body);
