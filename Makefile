@@ -707,6 +707,7 @@ KENNEL = \
 	supervisor/serve/agent.o \
 	supervisor/serve/approvals/file_question.o \
 	supervisor/serve/arguments.o \
+	supervisor/serve/asked_text.o \
 	supervisor/serve/bridge.o \
 	supervisor/serve/call.o \
 	supervisor/serve/discovery_tools.o \
@@ -719,6 +720,7 @@ KENNEL = \
 	supervisor/serve/lists.o \
 	supervisor/serve/mcp_register.o \
 	supervisor/serve/offers.o \
+	supervisor/serve/offers_uri.o \
 	supervisor/serve/parked.o \
 	supervisor/serve/query_tool.o \
 	supervisor/serve/records.o \

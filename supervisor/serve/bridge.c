@@ -261,7 +261,7 @@ ask_input(struct hub *h, struct bridge *b, struct json key, struct json input)
 {
 	struct json method = {0}, params = {0};
 	struct asking *a;
-	char name[MCP_METHOD_MAX], first[ELICITATION_ID_MAX];
+	char name[MCP_METHOD_MAX], first[ELICITATION_ID_MAX] = "";
 	const struct method *known;
 
 	if (input.type != JSON_IS_OBJECT || json_get(input, "method", &method) < 0 ||
@@ -280,10 +280,9 @@ ask_input(struct hub *h, struct bridge *b, struct json key, struct json input)
 	buf_clear(&h->text);
 	(void)buf_printf(&h->text, /* errors surface at the end of the line */
 	    "{\"jsonrpc\":\"2.0\",\"id\":\"kennel-%u\",\"method\":\"%s\"", a->n, name);
-	if (params.type != JSON_IS_NONE) {
+	if (params.type != JSON_IS_NONE || known->needs != SERVER_MCP_ROOTS) {
 		(void)buf_puts(&h->text, ",\"params\":"); /* likewise */
-		if (asking_params(h, b->route->down->server, params, first, &h->text) <
-		    0) {
+		if (asking_params(h, a, params, first, &h->text) < 0) {
 			a->down = NULL;
 			return false;
 		}
@@ -501,9 +500,9 @@ bridge_request(
 	    ",\"result\":{\"resultType\":\"input_required\",\"inputRequests\":{\"k%u\":{"
 	    "\"method\":\"%s\"",
 	    a->n, method->name);
-	if (params.type == JSON_IS_OBJECT) {
+	if (params.type == JSON_IS_OBJECT || method->needs != SERVER_MCP_ROOTS) {
 		(void)buf_puts(&h->text, ",\"params\":"); /* likewise */
-		r = asking_params(h, d->server, params, "", &h->text);
+		r = asking_params(h, a, params, "", &h->text);
 		if (r < 0) {
 			asking_refuse(a, m->top[TOP_ID], r);
 			return;

@@ -487,21 +487,26 @@ resource(struct hub *h, struct incoming *in, struct json value, struct forward *
 
 	if (text_of(value, uri, sizeof(uri)) == NULL)
 		return NULL;
-	f->server = offers_resource(h, uri, strlen(uri), &f->name, &f->name_len);
+	f->server = offers_resource(h, uri, strlen(uri), &f->name, &f->name_len, f->two);
 	f->named = value;
 	return f->server;
 }
 
 /* The code moved in 2026-07-28; the SDKs know the error by data.uri. */
 static void
-no_resource(struct hub *h, struct incoming *in)
+no_resource(struct hub *h, struct incoming *in, const struct forward *f)
 {
 	static char uri[MCP_NAME_MAX];
 	const struct rpc_why why = {.outcome = "refused",
 	    .uri = text_of(in->m.param[PARAM_URI], uri, sizeof(uri))};
+	char text[2 * LAUNCHER_NAME_MAX + 160] = "kennel: no server has this resource";
 
-	reply_error_why(h, in, in->modern ? RPC_PARAMS_BAD : RPC_NO_RESOURCE,
-	    "kennel: no server has this resource", &why);
+	if (f->two[0] != NULL)
+		(void)snprintf(text, sizeof(text),
+		    "kennel: %s and %s both offer this resource: name one of them, as "
+		    "kennel://%s/ and the percent-encoded URI",
+		    f->two[0]->name, f->two[1]->name, f->two[0]->name); /* fits */
+	reply_error_why(h, in, in->modern ? RPC_PARAMS_BAD : RPC_NO_RESOURCE, text, &why);
 }
 
 void
@@ -512,7 +517,7 @@ on_resource(struct hub *h, struct incoming *in)
 	if (!call_ready(h, in, true))
 		return;
 	if (resource(h, in, in->m.param[PARAM_URI], &f) == NULL)
-		no_resource(h, in);
+		no_resource(h, in, &f);
 	else
 		forward(h, in, &f);
 }
@@ -526,7 +531,7 @@ on_subscribe(struct hub *h, struct incoming *in)
 	if (!call_ready(h, in, true))
 		return;
 	if (resource(h, in, in->m.param[PARAM_URI], &f) == NULL) {
-		no_resource(h, in);
+		no_resource(h, in, &f);
 		return;
 	}
 	if (call_outlives(h, in, f.server, true, "no subscriptions"))

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "shim/base/array.h"
+#include "supervisor/serve/asked_text.h"
 #include "supervisor/serve/private.h"
 
 void
@@ -29,8 +30,9 @@ notice_pass(struct hub *h, const struct notice *n)
 static void
 progress(struct hub *h, const struct notice *n)
 {
+	struct task_texts texts = {.prefix = ""};
+	struct json token, message;
 	struct route *route;
-	struct json token;
 
 	if (!edit_find(n->edits, n->m->top[TOP_PARAMS], "progressToken", &token))
 		return;
@@ -38,6 +40,9 @@ progress(struct hub *h, const struct notice *n)
 	if (route == NULL || route->token[0] == '\0' || route->handle[0] != '\0')
 		return;
 	edit_put(n->edits, token.at, token.len, route->token, strlen(route->token));
+	texts_of(n->down->server, &texts);
+	if (edit_find(n->edits, n->m->top[TOP_PARAMS], "message", &message))
+		asked_name(n->edits, message, &texts);
 	notice_pass(h, n);
 }
 
@@ -126,6 +131,8 @@ notification(struct hub *h, const struct notice *n)
 			notices[i].fn(h, n);
 	if (n->edits->twice)
 		records_dropped(s, n->len, "duplicate key in the notification");
+	else if (n->edits->wrong != NULL)
+		records_dropped(s, n->len, n->edits->wrong);
 }
 
 /* ---- answers ----------------------------------------------------------------------- */

@@ -54,22 +54,18 @@ place(const struct items *all, const struct key *key, const char *server)
 	return low;
 }
 
-/* Notes which items have the key of this one. */
+/* Notes whether the item before has the wire name of this one. */
 static void
 link_at(struct items *all, size_t at)
 {
 	struct item *i = all->by_key[at], *other;
 	struct key key = key_of(i), have;
 
-	i->same = NULL;
-	if (at == 0)
+	if (at == 0 || i->wire == NULL)
 		return;
 	other = all->by_key[at - 1];
 	have = key_of(other);
-	if (compare(&have, &key) != 0)
-		return;
-	i->same = other;
-	if (i->wire != NULL)
+	if (compare(&have, &key) == 0)
 		other->twin = i->twin = true;
 }
 
@@ -122,4 +118,22 @@ item_index_find(
 		return NULL;
 	have = key_of(all->by_key[at]);
 	return compare(&have, &key) == 0 ? all->by_key[at] : NULL;
+}
+
+bool
+item_index_alone(
+    const struct items *all, const struct item *i, bool (*counts)(const struct item *))
+{
+	struct key key = key_of(i), have;
+
+	for (size_t at = place(all, &key, ""); at < all->n; at++) {
+		const struct item *other = all->by_key[at];
+
+		have = key_of(other);
+		if (compare(&have, &key) != 0)
+			break;
+		if (other != i && counts(other))
+			return false;
+	}
+	return true;
 }

@@ -87,15 +87,12 @@ lists_check_budget(struct hub *h)
 	}
 }
 
-/* A resource or template that an earlier server lists too is reached by its kennel:// URI. */
+/* A resource or template that two servers list has no owner: each is reached by its
+ * kennel:// URI. */
 static bool
-is_first_owner(const struct item *i)
+has_owner(const struct hub *h, const struct item *i)
 {
-	const struct item *other = i->wire == NULL ? i->same : NULL;
-
-	while (other != NULL && !item_offered(other))
-		other = other->same;
-	return other == NULL;
+	return i->wire != NULL || item_index_alone(&h->items, i, item_offered);
 }
 
 static void
@@ -154,7 +151,7 @@ put_items(struct hub *h, struct page *p, enum sealed_pin_kind kind)
 	for (size_t i = 0; i < h->items.n && p->next == 0; i++) {
 		const struct item *it = h->items.item[i];
 
-		if (it->kind == kind && item_offered(it) && is_first_owner(it) &&
+		if (it->kind == kind && item_offered(it) && has_owner(h, it) &&
 		    (kind != PIN_TOOL || item_exposed(h, it)) && page_takes(p))
 			put_item(it, p->out);
 	}

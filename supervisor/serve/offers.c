@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-#include "shim/base/hex.h"
 #include "shim/base/log.h"
 #include "supervisor/hub/hub.h"
 #include "supervisor/schema/schema.h"
@@ -23,7 +23,6 @@
 #define SERVER_ITEMS_MAX 8192 /* so that one server leaves room for the others */
 #define BYTES_MAX        ((size_t)256 << 20) /* of what servers without pins list */
 #define SERVER_BYTES_MAX ((size_t)32 << 20)
-#define OWN_URI_PREFIX   "kennel://"
 
 /* ---- items ---------------------------------------------------------------------- */
 
@@ -174,6 +173,23 @@ out:
 	return -ENOMEM;
 }
 
+/* A resource or template of kennel's own scheme would read as another server's, and a
+ * template without a literal scheme could mean any URI. */
+static bool
+is_foreign(enum sealed_pin_kind kind, const char *name, size_t len)
+{
+	static const char own[] = "kennel";
+	size_t n = 0;
+
+	if (kind != PIN_RESOURCE && kind != PIN_TEMPLATE)
+		return false;
+	while (n < len && name[n] != ':' && name[n] != '{')
+		n++;
+	if (n == len || name[n] == '{')
+		return kind == PIN_TEMPLATE;
+	return n == sizeof(own) - 1 && strncasecmp(name, own, n) == 0;
+}
+
 /* ---- from the pins ---------------------------------------------------------------- */
 
 /* pin: of this agent's variant, or NULL. */
@@ -189,7 +205,7 @@ take_pin(struct server *s, const struct sealed_pin *any, const struct sealed_pin
 
 	if (i != NULL)
 		i->gone = pin == NULL;
-	if (pin == NULL)
+	if (pin == NULL || is_foreign(kind, name, any->name.len))
 		return 0;
 	body = policy_str(&s->policy, pin->body);
 	if ((i != NULL && i->def.at == (const uint8_t *)body) ||
@@ -315,6 +331,12 @@ see(struct server *s, const struct list_row *row, struct json def, bool again)
 	if (def.type != JSON_IS_OBJECT || json_get(def, row->id, &value) < 0 ||
 	    json_text(value, name, sizeof(name), &len) < 0)
 		return 0;
+	if (is_foreign(row->kind, name, len)) {
+		records_dropped(s, def.len,
+		    "an item of a list: a URI of kennel's own scheme, or a template of "
+		    "none");
+		return 0;
+	}
 	i = offers_find(s, row->kind, name, len);
 	if (i == NULL && (s->pinned || !has_room(s, len + def.len)))
 		return 0; /* of a pinned one, the session leaves these out */
@@ -502,75 +524,4 @@ offers_server_of(struct hub *h, const char *text, size_t len)
 			best = s;
 	}
 	return best;
-}
-
-/* ---- resources ---------------------------------------------------------------------- */
-
-/* "kennel://SERVER/" and the percent-encoded URI: into out. */
-static struct server *
-own_uri(
-    struct hub *h, const char *uri, size_t len, char out[MCP_NAME_MAX], size_t *ret_len)
-{
-	size_t n = sizeof(OWN_URI_PREFIX) - 1, at = 0;
-	const char *slash, *end = uri + len;
-	struct server *s;
-
-	if (len <= n || memcmp(uri, OWN_URI_PREFIX, n) != 0 ||
-	    (slash = memchr(uri + n, '/', len - n)) == NULL)
-		return NULL;
-	s = server_find(h, uri + n, (size_t)(slash - uri) - n);
-	for (const char *p = slash + 1; s != NULL && p < end && at + 1 < MCP_NAME_MAX;
-	     p++) {
-		int high = *p == '%' && end - p > 2 ? hex_any(p[1]) : -1;
-		int low = high >= 0 ? hex_any(p[2]) : -1;
-
-		out[at++] = (char)(low >= 0 ? high << 4 | low : *p);
-		p += low >= 0 ? 2 : 0;
-	}
-	out[at] = '\0';
-	*ret_len = at;
-	return s;
-}
-
-/* The literal text of a template before its first expression. */
-static size_t
-literal_prefix(const struct item *i)
-{
-	const char *brace = memchr(i->name, '{', i->name_len);
-
-	return brace == NULL ? i->name_len : (size_t)(brace - i->name);
-}
-
-/* The first server in the order of names that lists it; else the template with the
- * longest literal beginning. */
-struct server *
-offers_resource(
-    struct hub *h, const char *uri, size_t len, const char **ret_uri, size_t *ret_len)
-{
-	static char own[MCP_NAME_MAX];
-	struct server *s = own_uri(h, uri, len, own, ret_len);
-	const struct item *best = NULL;
-
-	*ret_uri = own;
-	if (s != NULL)
-		return s;
-	*ret_uri = uri;
-	*ret_len = len;
-	for (size_t i = 0; i < h->items.n; i++) {
-		const struct item *it = h->items.item[i];
-		size_t n;
-
-		if (!item_offered(it))
-			continue;
-		if (it->kind == PIN_RESOURCE && it->name_len == len &&
-		    memcmp(it->name, uri, len) == 0)
-			return it->server;
-		if (it->kind != PIN_TEMPLATE)
-			continue;
-		n = literal_prefix(it);
-		if (n <= len && memcmp(it->name, uri, n) == 0 &&
-		    (best == NULL || n > literal_prefix(best)))
-			best = it;
-	}
-	return best != NULL ? best->server : NULL;
 }

@@ -30,13 +30,12 @@ struct item {
 	uint8_t sha256[32]; /* of its definition, in canonical form */
 	enum sealed_verdict verdict; /* with some arguments; DENY: not offered */
 	bool pinned;
-	bool listed;       /* the running server has it, as reviewed or as first seen */
-	bool drifted;      /* it has it otherwise, or (a pinned one) no longer */
-	bool reported;     /* it had drifted when the lists were last complete */
-	bool gone;         /* the server lists it no longer; pinned: not for this agent */
-	bool taken;        /* kennel itself has a tool of this name */
-	bool twin;         /* another item has this wire name; neither is offered */
-	struct item *same; /* the one before it in by_key, if it has the same key */
+	bool listed;   /* the running server has it, as reviewed or as first seen */
+	bool drifted;  /* it has it otherwise, or (a pinned one) no longer */
+	bool reported; /* it had drifted when the lists were last complete */
+	bool gone;     /* the server lists it no longer; pinned: not for this agent */
+	bool taken;    /* kennel itself has a tool of this name */
+	bool twin;     /* another item has this wire name; neither is offered */
 	bool schema_made;
 	struct schema *schema; /* owned; NULL: none, or one that cannot be compiled */
 };
@@ -76,10 +75,14 @@ struct item *offers_tool(
 struct item *offers_find(
     const struct server *, enum sealed_pin_kind, const char *name, size_t len);
 struct item *offers_prompt(struct hub *, const char *wire, size_t len);
-struct server *offers_resource(
-    struct hub *, const char *uri, size_t len, const char **ret_uri, size_t *ret_len);
 /* The server whose name this spelling of a tool begins with; NULL: none. */
 struct server *offers_server_of(struct hub *, const char *spelling, size_t len);
+
+/* offers_uri.c */
+/* The server of this URI, and the URI there. NULL: none offers it, or more than one does:
+ * then *ret_two are two of them, else NULL. */
+struct server *offers_resource(struct hub *, const char *uri, size_t len,
+    const char **ret_uri, size_t *ret_len, const struct server *ret_two[2]);
 
 /* item_index.c */
 /* Adds it before it is counted in `n`, and finds its twins: 0 or -ENOMEM. */
@@ -89,5 +92,8 @@ void item_index_forget(struct items *, const struct server *);
 /* The first of this wire name, or URI, in the order of servers. */
 struct item *item_index_find(
     const struct items *, enum sealed_pin_kind, const char *, size_t len);
+/* True: of the items that count, no other one has its wire name, or URI. */
+bool item_index_alone(
+    const struct items *, const struct item *, bool (*counts)(const struct item *));
 
 #endif

@@ -175,6 +175,7 @@ struct asking {
 	char token[MCP_TOKEN_MAX + 1]; /* the server's progress token as written; "" */
 	struct bridge *bridge;         /* an input of this call; NULL: a request */
 	uint64_t held;                 /* the route whose call is held for it; 0: none */
+	const char *wrong;             /* why the agent does not get it; NULL: it fits */
 };
 
 /* ---- lines that wait (parked.c) ----------------------------------------------- */
@@ -460,6 +461,7 @@ struct forward {
 	struct json named, arguments;
 	const struct gate_ask *counts; /* a call that uses up a limit; NULL: none */
 	bool invoked;
+	const struct server *two[2]; /* no server: they both offer it; NULL: none does */
 };
 void forward(struct hub *, struct incoming *, const struct forward *);
 /* True: the policies are known, and with lists also what servers without pins list (or
@@ -582,12 +584,8 @@ struct asking *asking_new(struct downstream *, struct json id, const struct meth
 void asking_release(struct hub *, const struct route *);
 /* Writes params as the agent sees them: with the server's name. first replaces the opening
  * brace, unless it is "". 0, or an error of edit_apply, which is recorded. */
-int asking_params(struct hub *, struct server *, struct json params, const char *first,
+int asking_params(struct hub *, struct asking *, struct json params, const char *first,
     struct buf *out);
-/* What a result or a status asks for, as the agent sees it. */
-void asking_inputs(struct edits *, struct json object, const struct task_texts *);
-/* The same for an error that asks a person to open a page. */
-void asking_error(struct edits *, struct json error, const struct task_texts *);
 /* The agent need not answer it any more. */
 void asking_cancel(struct hub *, struct asking *, const char *reason);
 uint32_t agent_can(struct json capabilities);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "supervisor/serve/asked_text.h"
 #include "supervisor/serve/private.h"
 #include "supervisor/serve/secrets_tools.h"
 
@@ -222,17 +223,21 @@ pass_answer(struct hub *h, struct route *route, struct edits *e, const uint8_t *
 	edit_put(e, m->top[TOP_ID].at, m->top[TOP_ID].len, call->id, call->id_len);
 	modernize(e, route, call, m, typed);
 	error_of_era(e, route, call, m);
-	asking_error(e, m->top[TOP_ERROR], &texts);
-	asking_inputs(e, result, &texts);
+	asked_error(e, m->top[TOP_ERROR], &texts);
+	asked_inputs(e, result, &texts);
 	tasks_rename(e, result, &texts);
 	if (call->known != NULL && strcmp(call->known->name, "tasks/list") == 0)
 		tasks_next_page(e, h, s, result, &texts);
 	r = edit_send(e, line, len, &h->to_agent);
-	if (r == -EEXIST) {
-		records_dropped(s, len, "duplicate key in the response");
-		route_error(h, route, RPC_REFUSED,
-		    "kennel: the server's response was rejected: duplicate key in the "
-		    "response");
+	if (r == -EEXIST || r == -EINVAL) {
+		const char *why =
+		    r == -EINVAL ? e->wrong : "duplicate key in the response";
+		char text[HUB_TEXT_MAX];
+
+		records_dropped(s, len, why);
+		(void)snprintf(text, sizeof(text),
+		    "kennel: the server's response was rejected: %s", why); /* fits */
+		route_error(h, route, RPC_REFUSED, text);
 	} else if (r == -ENOMEM)
 		h->error = r;
 	else if (r < 0)

@@ -14,7 +14,9 @@
  *	downstream.c		a server's process: greeting, lists, end
  *	from_server.c		a line of a server
  *	server_requests.c	what servers ask of the agent
+ *	asked_text.c		the text of that, with the name of the server
  *	offers.c		tools, prompts and resources, by name
+ *	offers_uri.c		the server of a URI
  *	item_index.c		the same, by what the agent calls them
  *	lists.c			pages of them
  *	call.c			requests that are passed on

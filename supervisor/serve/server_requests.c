@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "shim/base/array.h"
+#include "supervisor/serve/asked_text.h"
 #include "supervisor/serve/private.h"
 
 #define OWN_PREFIX "kennel-"
@@ -95,81 +96,25 @@ asking_release(struct hub *h, const struct route *route)
 			h->asking[i].down = NULL;
 }
 
-/* "[SERVER] " before the text that a person reads, and no context of other servers. */
-static void
-name_server(struct edits *e, struct json params, const struct task_texts *texts)
+/* Records a request of the server's that the agent does not get, because of what is in
+ * it, and returns why; NULL: it would fit. */
+static const char *
+note_unfit(struct server *s, size_t bytes, int error, const struct edits *e)
 {
-	static const char this[] = "\"thisServer\"";
-	struct json message, scope;
-	char text[16];
+	const char *why = error == -EEXIST   ? "duplicate key in the request"
+			  : error == -EINVAL ? e->wrong
+					     : NULL;
 
-	if (edit_find(e, params, "message", &message) && message.type == JSON_IS_STRING)
-		edit_put(e, message.at, 1, texts->asks, strlen(texts->asks));
-	if (edit_find(e, params, "includeContext", &scope) &&
-	    text_of(scope, text, sizeof(text)) != NULL && strcmp(text, "allServers") == 0)
-		edit_put(e, scope.at, scope.len, this, strlen(this));
-	prefix_id(e, texts, params, "elicitationId");
-	tasks_rename(e, params, texts);
-}
-
-void
-asking_error(struct edits *e, struct json error, const struct task_texts *texts)
-{
-	struct json data, list, key, item, message;
-	struct json_walk w;
-
-	if (!edit_find(e, error, "data", &data) ||
-	    !edit_find(e, data, "elicitations", &list) || list.type != JSON_IS_ARRAY)
-		return;
-	json_walk(&w, list);
-	while (json_next(&w, &key, &item)) {
-		if (edit_find(e, item, "message", &message) &&
-		    message.type == JSON_IS_STRING)
-			edit_put(e, message.at, 1, texts->asks, strlen(texts->asks));
-		prefix_id(e, texts, item, "elicitationId");
-	}
-}
-
-/* What this object asks for itself: a result, a status, or a task in it. */
-static void
-name_inputs(struct edits *e, struct json object, const struct task_texts *texts)
-{
-	struct json inputs, error, key, input, params;
-	struct json_walk w;
-
-	if (edit_find(e, object, "error", &error))
-		asking_error(e, error, texts);
-	if (!edit_find(e, object, "inputRequests", &inputs) ||
-	    inputs.type != JSON_IS_OBJECT)
-		return;
-	json_walk(&w, inputs);
-	while (json_next(&w, &key, &input))
-		if (edit_find(e, input, "params", &params))
-			name_server(e, params, texts);
-}
-
-void
-asking_inputs(struct edits *e, struct json object, const struct task_texts *texts)
-{
-	struct json task;
-
-	name_inputs(e, object, texts);
-	if (edit_find(e, object, "task", &task))
-		name_inputs(e, task, texts);
-}
-
-/* Records a request of the server's that the agent does not get, because of its keys. */
-static void
-note_twice(struct server *s, size_t bytes, int error)
-{
-	if (error == -EEXIST)
-		records_dropped(s, bytes, "duplicate key in the request");
+	if (why != NULL)
+		records_dropped(s, bytes, why);
+	return why;
 }
 
 int
-asking_params(struct hub *h, struct server *s, struct json params, const char *first,
+asking_params(struct hub *h, struct asking *a, struct json params, const char *first,
     struct buf *out)
 {
+	struct server *s = a->down->server;
 	struct task_texts texts = {.prefix = ""};
 	struct edits e = {.n = 0};
 	int r;
@@ -177,13 +122,13 @@ asking_params(struct hub *h, struct server *s, struct json params, const char *f
 	if (first[0] != '\0')
 		edit_put(&e, params.at, 1, first, strlen(first));
 	texts_of(s, &texts);
-	name_server(&e, params, &texts);
+	asked_request(&e, a->method, params, &texts);
 	r = edit_apply(&e, params.at, params.len, out);
 	if (r == -ENOMEM)
 		h->error = r;
 	else if (r == 0)
 		out->len--; /* its newline */
-	note_twice(s, params.len, r);
+	a->wrong = note_unfit(s, params.len, r, &e);
 	return r;
 }
 
@@ -191,11 +136,14 @@ void
 asking_refuse(struct asking *a, struct json id, int error)
 {
 	struct downstream *d = a->down;
+	char why[160];
 
 	a->down = NULL;
-	if (error == -EEXIST)
+	(void)snprintf(
+	    why, sizeof(why), "kennel: %s", a->wrong != NULL ? a->wrong : ""); /* fits */
+	if (error == -EEXIST || error == -EINVAL)
 		server_error(
-		    d, id, RPC_REQUEST_BAD, "kennel: duplicate key in the request");
+		    d, id, error == -EEXIST ? RPC_REQUEST_BAD : RPC_PARAMS_BAD, why);
 	else
 		server_refuse(d, id,
 		    "kennel: the request is too long, or the client does not read");
@@ -228,14 +176,14 @@ ask_agent(struct downstream *d, const uint8_t *line, size_t len,
 		edit_put(&e, token.at, token.len, id, strlen(id));
 	}
 	texts_of(d->server, &texts);
-	name_server(&e, m->top[TOP_PARAMS], &texts);
+	asked_request(&e, method, m->top[TOP_PARAMS], &texts);
 	r = edit_send(&e, line, len, &h->to_agent);
 	if (r == -ENOMEM)
 		h->error = r;
 	(void)frame_flush(&h->to_agent); /* the line is not kept */
 	if (r == 0 || r == -ENOMEM)
 		return;
-	note_twice(d->server, len, r); /* nothing of it was sent */
+	a->wrong = note_unfit(d->server, len, r, &e); /* nothing of it was sent */
 	asking_refuse(a, m->top[TOP_ID], r);
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "shim/base/array.h"
+#include "supervisor/serve/asked_text.h"
 #include "supervisor/serve/private.h"
 
 #define LISTENS_MAX 64
@@ -265,7 +266,7 @@ note_uris(struct hub *h, struct listen *l, struct json uris)
 	while (uris.type == JSON_IS_ARRAY && json_next(&w, &key, &value))
 		if (text_of(value, text, sizeof(text)) != NULL &&
 		    (f.server = offers_resource(
-			 h, text, strlen(text), &f.name, &f.name_len)) != NULL &&
+			 h, text, strlen(text), &f.name, &f.name_len, f.two)) != NULL &&
 		    !f.server->per_call) /* no process of it is there to listen to */
 			add(h, &f, text, l, false);
 }
@@ -495,8 +496,10 @@ task_changed(struct hub *h, const struct notice *n)
 			continue;
 		edit_put(&e, sub.at, sub.len, u->listen->id, u->listen->id_len);
 		tasks_rename(&e, params, &texts);
-		asking_inputs(&e, params, &texts);
+		asked_inputs(&e, params, &texts);
 		n->edits->twice |= e.twice; /* then the line is not written */
+		if (e.wrong != NULL)
+			edit_refuse(n->edits, e.wrong); /* likewise */
 		if (edit_send(&e, n->line, n->len, &h->to_agent) == -ENOMEM)
 			h->error = -ENOMEM;
 		(void)frame_flush(&h->to_agent); /* the line is not kept */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "policy/sealed/policy.h"
+#include "supervisor/serve/asked_text.h"
 #include "supervisor/serve/private.h"
 
 #define RELATED "io.modelcontextprotocol/related-task"
@@ -32,22 +33,35 @@ prefix_id(
 		edit_put(e, id.at, 1, t->prefix, strlen(t->prefix));
 }
 
+/* The id, and the text that a person may read about the task. */
+static void
+rename_task(struct edits *e, struct json object, const struct task_texts *t)
+{
+	struct json id, said;
+
+	if (!edit_find(e, object, "taskId", &id) || id.type != JSON_IS_STRING)
+		return;
+	prefix_id(e, t, object, "taskId");
+	if (edit_find(e, object, "statusMessage", &said))
+		asked_name(e, said, t);
+}
+
 void
 tasks_rename(struct edits *e, struct json object, const struct task_texts *t)
 {
 	struct json task, meta, list, key, item;
 	struct json_walk w;
 
-	prefix_id(e, t, object, "taskId");
+	rename_task(e, object, t);
 	if (edit_find(e, object, "task", &task))
-		prefix_id(e, t, task, "taskId");
+		rename_task(e, task, t);
 	if (edit_find(e, object, "_meta", &meta) && edit_find(e, meta, RELATED, &task))
 		prefix_id(e, t, task, "taskId");
 	if (!edit_find(e, object, "tasks", &list) || list.type != JSON_IS_ARRAY)
 		return;
 	json_walk(&w, list);
 	while (json_next(&w, &key, &item))
-		prefix_id(e, t, item, "taskId");
+		rename_task(e, item, t);
 }
 
 void
@@ -68,7 +82,7 @@ task_status(struct hub *h, const struct notice *n)
 	struct task_texts texts = {.prefix = ""};
 
 	texts_of(n->down->server, &texts);
-	asking_inputs(n->edits, n->m->top[TOP_PARAMS], &texts);
+	asked_inputs(n->edits, n->m->top[TOP_PARAMS], &texts);
 	notice_pass(h, n);
 }
 

@@ -277,22 +277,61 @@ def read(h, uri):
     return r["result"]["contents"][0]["text"] if "result" in r else r["error"]["code"]
 
 
-@test("a resource belongs to the first server in name order; kennel:// reaches each; templates by longest prefix")
+@test("a resource or template that two servers offer belongs to none; kennel:// reaches each, and no template takes another's URI")
 def resources():
     h = two_with_resources()
-    equal([r["uri"] for r in listed(h, "resources/list", "resources")], ["r://one", "r://shared", "r://two"])
-    equal([t["name"] for t in listed(h, "resources/templates/list", "resourceTemplates")], ["t", "t"], "not `again`")
+    equal([r["uri"] for r in listed(h, "resources/list", "resources")], ["r://one", "r://two"])
+    equal([t["uriTemplate"] for t in listed(h, "resources/templates/list", "resourceTemplates")], ["t://a/deep/{x}"], "not t://a/{x}")
     equal(read(h, "r://one"), "one has r://one")
     equal(read(h, "r://two"), "two has r://two")
-    equal(read(h, "r://shared"), "one has r://shared")
-    equal(read(h, "kennel://two/r%3A%2F%2Fshared"), "two has r://shared")
+    for uri in ("r://shared", "t://a/1", "t://a/deep/1"):
+        e = h.ask("resources/read", {"uri": uri})["error"]
+        equal((e["code"], e["data"]["uri"]), (-32002, uri))
+        within("one and two both offer this resource: name one of them, as kennel://one/", e["message"])
+        check("error" in h.ask("resources/subscribe", {"uri": uri}), uri)
+        for s in ("one", "two"):
+            equal(read(h, "kennel://%s/%s" % (s, uri.replace(":", "%3A").replace("/", "%2F"))), "%s has %s" % (s, uri))
     equal(read(h, "kennel://two/r://shared"), "two has r://shared")
-    equal(read(h, "t://a/1"), "one has t://a/1")
-    equal(read(h, "t://a/deep/1"), "two has t://a/deep/1")
     equal(read(h, "nobody://x"), -32002)
     equal(h.ask("resources/read", {"uri": "nobody://\"x"})["error"]["data"]["uri"], "nobody://\"x")
     equal(read(h, "kennel://three/r://shared"), -32002)
-    equal(read(h, "t://a/none"), -32002, "a server's own error passes")
+    equal(read(h, "kennel://one/t%3A%2F%2Fa%2Fnone"), -32002, "a server's own error passes")
+
+
+@test("a server that lists a resource of another one, or a template over it, does not answer for it", seconds=60)
+def shadows():
+    b = server("b", resources=[{"uri": "file:///shared.txt", "name": "s"}, {"uri": "file:///own.txt", "name": "o"}],
+               templates=[{"uriTemplate": "file:///t/{x}", "name": "t"}])
+    for resources_, templates, lost, kept in (
+            ([], [], [], ["file:///shared.txt", "file:///own.txt", "file:///t/1"]),  # the control
+            (["file:///shared.txt"], [], ["file:///shared.txt"], ["file:///own.txt", "file:///t/1"]),
+            (["file:///t/1"], [], ["file:///t/1"], ["file:///shared.txt", "file:///t/2"]),
+            ([], ["file:///{+x}"], ["file:///shared.txt", "file:///own.txt", "file:///t/1"], []),
+            ([], ["file:///t/{+y}"], ["file:///t/1"], ["file:///own.txt"]),
+            ([], ["file:///t/deep/{x}"], ["file:///t/deep/1"], ["file:///t/1"]),
+            ([], ["{+x}", "{scheme}:///own.txt", "fil{x}", "x"], [], ["file:///shared.txt", "file:///t/1"])):
+        h = Hub(server("a", resources=[{"uri": u, "name": "evil"} for u in resources_],
+                       templates=[{"uriTemplate": u, "name": "evil"} for u in templates]), b)
+        for uri in lost:
+            equal(read(h, uri), -32002, uri)
+            equal(read(h, "kennel://b/" + uri.replace(":", "%3A").replace("/", "%2F")), "b has " + uri)
+        for uri in kept:
+            equal(read(h, uri), "b has " + uri, (resources_, templates))
+        h.close()
+
+
+@test("a URI of kennel's own scheme is listed by no server, and read from the server that it names")
+def own_scheme():
+    evil = ["kennel://b/r%3A%2F%2F1", "kennel://b/x", "KENNEL://b/x", "kennel:b"]
+    h = Hub(server("a", resources=[{"uri": u, "name": "evil"} for u in evil] + [{"uri": "r://a", "name": "good"}],
+                   templates=[{"uriTemplate": u, "name": "evil"} for u in ("kennel://b/{+x}", "Kennel://b/{x}", "kennel:{x}", "{x}")]
+                   + [{"uriTemplate": "r://a/{x}", "name": "good"}]),
+            server("b", resources=[{"uri": "r://1", "name": "r"}]))
+    equal([r["uri"] for r in listed(h, "resources/list", "resources")], ["r://a", "r://1"])
+    equal([t["uriTemplate"] for t in listed(h, "resources/templates/list", "resourceTemplates")], ["r://a/{x}"])
+    equal(read(h, "kennel://b/r%3A%2F%2F1"), "b has r://1")
+    r = h.ask("completion/complete", {"ref": {"type": "ref/resource", "uri": "kennel://b/{+x}"}, "argument": {"name": "x", "value": ""}})
+    check("error" in r, r)
 
 
 @test("the resource of a server whose policy denies it is owned by the next one that may show it")
@@ -309,14 +348,15 @@ def resource_denied():
 def subscriptions():
     h = two_with_resources()
     uri = "kennel://two/r%3A%2F%2Fshared"
-    for u in ("r://shared", uri, "r://one"):
+    first = "kennel://one/r%3A%2F%2Fshared"
+    for u in (first, uri, "r://one"):
         check("result" in h.ask("resources/subscribe", {"uri": u}), u)
     equal([m["params"]["uri"] for m in h.seen("one", "resources/subscribe")], ["r://shared", "r://one"])
     equal([m["params"]["uri"] for m in h.seen("two", "resources/subscribe")], ["r://shared"])
     h.do("two.touch", {"uri": "r://shared"})
     equal(h.until("notifications/resources/updated")["params"]["uri"], uri)
     h.do("one.touch", {"uri": "r://shared"})
-    equal(h.until("notifications/resources/updated")["params"]["uri"], "r://shared")
+    equal(h.until("notifications/resources/updated")["params"]["uri"], first)
     h.do("two.say", {"message": {"method": "notifications/resources/updated", "params": {"uri": "r://one"}}})
     h.none("notifications/resources/updated")
     h.ask("resources/unsubscribe", {"uri": "r://one"})

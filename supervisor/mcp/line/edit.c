@@ -3,11 +3,12 @@
  * so numbers and unknown members are never written again by kennel.
  */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "supervisor/mcp/line/edit.h"
 
 #define COPIED_MAX (64u << 10) /* a longer line is written from where it is */
-#define MARGIN     (1u << 20)  /* more than the edits of a line add */
+#define MARGIN     (1u << 20) /* more than the edits of a line add, without taken texts */
 
 void
 edit_put(struct edits *e, const uint8_t *at, size_t len, const void *text, size_t n)
@@ -20,8 +21,37 @@ edit_put(struct edits *e, const uint8_t *at, size_t len, const void *text, size_
 	/* in the order of the line */
 	for (; i > 0 && e->edit[i - 1].at > at; i--)
 		e->edit[i] = e->edit[i - 1];
-	e->edit[i] = (struct edit){at, len, text, n};
+	e->edit[i] = (struct edit){at, len, text, n, NULL};
 	e->n++;
+}
+
+void
+edit_take(struct edits *e, const uint8_t *at, size_t len, struct buf *text)
+{
+	edit_put(e, at, len, text->data, text->len);
+	for (int i = 0; i < e->n; i++)
+		if (e->edit[i].text == text->data && text->data != NULL) {
+			e->edit[i].owned = text->data;
+			*text = (struct buf){.max = text->max};
+		}
+	buf_free(text); /* it was not added */
+}
+
+void
+edit_refuse(struct edits *e, const char *why)
+{
+	if (e->wrong == NULL)
+		e->wrong = why;
+}
+
+static void
+free_texts(struct edits *e)
+{
+	for (int i = 0; i < e->n; i++) {
+		free(e->edit[i].owned);
+		e->edit[i].owned = NULL;
+	}
+	e->n = 0;
 }
 
 bool
@@ -36,7 +66,7 @@ edit_find(struct edits *e, struct json object, const char *name, struct json *re
 static int
 edits_wrong(const struct edits *e)
 {
-	return e->twice ? -EEXIST : e->full ? -E2BIG : 0;
+	return e->twice ? -EEXIST : e->full ? -E2BIG : e->wrong != NULL ? -EINVAL : 0;
 }
 
 int
@@ -55,20 +85,33 @@ edit_apply(struct edits *e, const uint8_t *line, size_t len, struct buf *out)
 	}
 	if (r == 0)
 		r = buf_put(out, at, (size_t)(line + len - at));
+	free_texts(e);
 	return r == 0 ? buf_putc(out, '\n') : r;
+}
+
+/* Bytes of texts that were taken. */
+static size_t
+taken(const struct edits *e)
+{
+	size_t n = 0;
+
+	for (int i = 0; i < e->n; i++)
+		n += e->edit[i].owned != NULL ? e->edit[i].text_len : 0;
+	return n;
 }
 
 int
 edit_send(struct edits *e, const uint8_t *line, size_t len, struct frame_out *out)
 {
 	int (*put)(struct frame_out *, const void *, size_t) =
-	    len > COPIED_MAX ? frame_put : frame_say;
+	    len > COPIED_MAX && taken(e) == 0 ? frame_put : frame_say; /* freed here */
 	const uint8_t *at = line;
 	int r = edits_wrong(e);
 
 	/* a part of a line would spoil the next one */
-	if (r == 0 && !out->closed && frame_queued(out) + len + MARGIN > FRAME_MAX)
-		return -EMSGSIZE;
+	if (r == 0 && !out->closed &&
+	    frame_queued(out) + len + taken(e) + MARGIN > FRAME_MAX)
+		r = -EMSGSIZE;
 	for (int i = 0; r == 0 && i < e->n; i++) {
 		const struct edit *d = &e->edit[i];
 
@@ -79,5 +122,6 @@ edit_send(struct edits *e, const uint8_t *line, size_t len, struct frame_out *ou
 	}
 	if (r == 0)
 		r = put(out, at, (size_t)(line + len - at));
+	free_texts(e);
 	return r == 0 ? put(out, "\n", 1) : r;
 }

@@ -1,0 +1,364 @@
+/*
+ * What a server asks of a person, as the agent gets it: with the server's name. A client
+ * shows the text as one of kennel's, so a text that has no place for a name, or that could
+ * be read as another server's, does not pass.
+ *
+ *	message, title, description	"[SERVER] " on each line
+ *	systemPrompt			a first line that names the server
+ *	url				https, without user info
+ *	includeContext			this server's, or none
+ *	keys, choices, defaults		as they are; none begins a line with "["
+ *
+ * Trusts nothing of the request.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/base/array.h"
+#include "shim/base/utf8.h"
+#include "shim/host/codepoint.h"
+#include "supervisor/serve/asked_text.h"
+#include "supervisor/serve/private.h"
+
+#define FORM_DEPTH_MAX 16 /* of a requested schema; the specification's has 3 */
+
+/* False for an item of an array. */
+static bool
+key_is_in(struct json key, const char *const *names, size_t n)
+{
+	for (size_t i = 0; key.type != JSON_IS_NONE && i < n; i++)
+		if (json_key_is(key, names[i]) == 1)
+			return true;
+	return false;
+}
+
+/* ---- a text ---------------------------------------------------------------------- */
+
+/* "[SERVER] ", of the text that also has its quotation mark. */
+static const char *
+tag_of(const struct task_texts *texts)
+{
+	return texts->asks + 1;
+}
+
+static bool
+is_break(uint32_t c)
+{
+	return (c >= '\n' && c <= '\r') || c == 0x85 || c == 0x2028 || c == 0x2029;
+}
+
+/* Moves the cursor, or makes what is before it read otherwise. */
+static bool
+is_effect(uint32_t c)
+{
+	enum codepoint_class is = codepoint_class(c);
+
+	return c != '\t' && (is == CODEPOINT_CONTROL || is == CODEPOINT_ESCAPE ||
+				is == CODEPOINT_BIDI || is == CODEPOINT_TAG);
+}
+
+static bool
+is_blank(uint32_t c)
+{
+	enum codepoint_class is = codepoint_class(c);
+
+	return c == ' ' || c == '\t' || is == CODEPOINT_SPACE ||
+	       is == CODEPOINT_ZERO_WIDTH;
+}
+
+/* Text without effects on a terminal; each line that has some begins with the tag, if
+ * there is one. Blanks and line ends at both ends are left out. */
+static int
+put_lines(struct buf *out, const char *text, size_t len, const char *tag)
+{
+	const char *p = text, *end = text + len, *at;
+	size_t breaks = 0, written = 0;
+	int r = buf_puts(out, tag);
+
+	while (r == 0 && (at = p) < end) {
+		uint32_t c = utf8_take(&p, end);
+
+		if (c == '\r' && p < end && *p == '\n')
+			p++;
+		if (is_break(c))
+			breaks += written > 0;
+		else if (!is_effect(c) && (written > 0 || !is_blank(c))) {
+			for (; r == 0 && breaks > 0; breaks--) {
+				r = buf_putc(out, '\n');
+				if (r == 0 && breaks == 1)
+					r = buf_puts(out, tag);
+			}
+			if (r == 0)
+				r = buf_put(out, at, (size_t)(p - at));
+			written++;
+		}
+	}
+	return r;
+}
+
+/* Replaces the text of a member. first: a line before it, or "". */
+static void
+edit_text(struct edits *e, struct json value, const char *first, const char *tag)
+{
+	char *text = malloc(value.len + 1);
+	struct buf lines, quoted;
+	size_t len;
+	int r = text == NULL ? -ENOMEM : json_text(value, text, value.len + 1, &len);
+
+	buf_init(&lines, MCP_MESSAGE_MAX);
+	buf_init(&quoted, (size_t)2 * MCP_MESSAGE_MAX);
+	if (r == 0)
+		r = buf_puts(&lines, first);
+	if (r == 0)
+		r = put_lines(&lines, text, len, tag);
+	if (r == 0)
+		r = json_quote(&quoted, buf_str(&lines), lines.len);
+	if (r == 0)
+		edit_take(e, value.at, value.len, &quoted);
+	else
+		edit_refuse(e, r == -ENOMEM || r == -EMSGSIZE
+				   ? "a text that a person would read is too long"
+				   : "a text that a person would read is not plain text");
+	buf_free(&quoted);
+	buf_free(&lines);
+	free(text);
+}
+
+void
+asked_name(struct edits *e, struct json value, const struct task_texts *texts)
+{
+	if (value.type == JSON_IS_STRING)
+		edit_text(e, value, "", tag_of(texts));
+}
+
+/* ---- a form ---------------------------------------------------------------------- */
+
+/* What has no place for a name: it must not look as if it had one. */
+static bool
+is_nameless(struct json value)
+{
+	char *text = malloc(value.len + 1);
+	const char *p = text, *end;
+	bool begins = true, fits;
+	size_t len = 0;
+
+	fits = text != NULL && json_text(value, text, value.len + 1, &len) == 0;
+	end = text + len;
+	while (fits && p < end) {
+		uint32_t c = utf8_take(&p, end);
+
+		/* 0xff3b is a full-width bracket */
+		fits = c == '\n' || !(is_effect(c) || is_break(c) ||
+					(begins && (c == '[' || c == 0xff3b)));
+		begins = is_break(c) || (begins && is_blank(c));
+	}
+	free(text);
+	return fits;
+}
+
+static void
+name_member(struct edits *e, struct json key, struct json value, bool labels,
+    const struct task_texts *texts)
+{
+	static const char *const shown[] = {"title", "description"};
+	static const char *const unseen[] = {"pattern", "format", "type", "$schema"};
+
+	if (key.type != JSON_IS_NONE && !is_nameless(key))
+		edit_refuse(e, "a field has a name that could be read as another's");
+	if (value.type != JSON_IS_STRING)
+		return;
+	if (labels || key_is_in(key, shown, ARRAY_LEN(shown)))
+		asked_name(e, value, texts);
+	else if (!key_is_in(key, unseen, ARRAY_LEN(unseen)) && !is_nameless(value))
+		edit_refuse(e, "a choice or a default could be read as another's text");
+}
+
+/* The form, and what else a client may show of the request. */
+static void
+name_form(struct edits *e, struct json params, const struct task_texts *texts)
+{
+	static const char *const other[] = {
+	    "message", "url", "mode", "elicitationId", "_meta", "task"};
+	static const char *const lists[] = {"enumNames"};
+	struct json_walk walk[FORM_DEPTH_MAX];
+	bool labels[FORM_DEPTH_MAX] = {false};
+	struct json key, value;
+	int at = 0;
+
+	json_walk(&walk[0], params);
+	while (at >= 0 && e->wrong == NULL) {
+		if (!json_next(&walk[at], &key, &value)) {
+			at--;
+			continue;
+		}
+		if (at == 0 && key_is_in(key, other, ARRAY_LEN(other)))
+			continue;
+		name_member(e, key, value, labels[at], texts);
+		if (value.type != JSON_IS_OBJECT && value.type != JSON_IS_ARRAY)
+			continue;
+		if (++at == FORM_DEPTH_MAX) {
+			edit_refuse(e, "the form is nested too deeply");
+			return;
+		}
+		json_walk(&walk[at], value);
+		labels[at] = key_is_in(key, lists, ARRAY_LEN(lists));
+	}
+}
+
+/* ---- an elicitation ---------------------------------------------------------------- */
+
+/* A page that a person opens: https, and a host that is what it looks like. http is refused
+ * for loopback too: the servers there are not in this server's cell, but the person's. */
+static bool
+is_page(struct json url)
+{
+	static const char https[] = "https://";
+	char text[MCP_NAME_MAX];
+	size_t n = sizeof(https) - 1, host;
+
+	if (text_of(url, text, sizeof(text)) == NULL || strncmp(text, https, n) != 0)
+		return false;
+	for (const char *p = text; *p != '\0'; p++)
+		if (*p <= ' ' || *p > '~' || strchr("\"<>\\^`{|}", *p) != NULL)
+			return false;
+	host = strcspn(text + n, "/?#");
+	return host > 0 && memchr(text + n, '@', host) == NULL &&
+	       memchr(text + n, '%', host) == NULL;
+}
+
+static void
+name_elicitation(struct edits *e, struct json params, const struct task_texts *texts)
+{
+	struct json message, url, mode;
+	bool form = true;
+	char text[8];
+
+	if (!edit_find(e, params, "message", &message) ||
+	    message.type != JSON_IS_STRING) {
+		edit_refuse(e, "the request has no text `message`");
+		return;
+	}
+	asked_name(e, message, texts);
+	if (edit_find(e, params, "mode", &mode)) {
+		if (text_of(mode, text, sizeof(text)) == NULL)
+			text[0] = '\0';
+		form = strcmp(text, "form") == 0;
+		if (!form && strcmp(text, "url") != 0)
+			edit_refuse(e, "`mode` is neither form nor url");
+	}
+	if (edit_find(e, params, "url", &url) ? !is_page(url) : !form)
+		edit_refuse(e, "`url` is not https, or has user info");
+	name_form(e, params, texts);
+	prefix_id(e, texts, params, "elicitationId");
+}
+
+/* ---- a sampling request -------------------------------------------------------------- */
+
+static void
+name_sampling(struct edits *e, struct json params, const struct task_texts *texts)
+{
+	static const char own[] = "\"thisServer\"", none[] = "\"none\"";
+	struct json prompt, scope, key, value;
+	char first[LAUNCHER_NAME_MAX * 2 + 128], text[16];
+	struct json_walk w;
+	struct buf insert;
+
+	(void)snprintf(first, sizeof(first),
+	    "%sThis request, with all of its text, is of the MCP server %.*s.\n",
+	    tag_of(texts), (int)strlen(texts->prefix) - 2, texts->prefix + 1); /* fits */
+	if (edit_find(e, params, "systemPrompt", &prompt)) {
+		if (prompt.type == JSON_IS_STRING)
+			edit_text(e, prompt, first, "");
+		else
+			edit_refuse(e, "`systemPrompt` is not a text");
+	} else {
+		first[strlen(first) - 1] = '\0';
+		json_walk(&w, params);
+		buf_init(&insert, 1024);
+		(void)buf_printf(&insert, "{\"systemPrompt\":\"%s\"%s", first,
+		    json_next(&w, &key, &value) ? "," : ""); /* fits */
+		edit_take(e, params.at, 1, &insert);
+	}
+	if (!edit_find(e, params, "includeContext", &scope))
+		return;
+	if (text_of(scope, text, sizeof(text)) == NULL)
+		text[0] = '\0';
+	if (strcmp(text, "allServers") == 0)
+		edit_put(e, scope.at, scope.len, own, strlen(own));
+	else if (strcmp(text, "thisServer") != 0 && strcmp(text, "none") != 0)
+		edit_put(e, scope.at, scope.len, none, strlen(none));
+}
+
+/* ---- a request ------------------------------------------------------------------------ */
+
+void
+asked_request(struct edits *e, const struct method *method, struct json params,
+    const struct task_texts *texts)
+{
+	uint32_t needs = method == NULL ? 0 : method->needs;
+
+	if (needs != SERVER_MCP_ROOTS && params.type != JSON_IS_OBJECT) {
+		edit_refuse(e, "the request has no params");
+		return;
+	}
+	if (needs == SERVER_MCP_ELICITATION)
+		name_elicitation(e, params, texts);
+	else if (needs == SERVER_MCP_SAMPLING)
+		name_sampling(e, params, texts);
+	else if (needs != SERVER_MCP_ROOTS) /* it has no text */
+		edit_refuse(e, "the request has an unknown method");
+	tasks_rename(e, params, texts);
+}
+
+void
+asked_error(struct edits *e, struct json error, const struct task_texts *texts)
+{
+	struct json data, list, key, item;
+	struct json_walk w;
+
+	if (!edit_find(e, error, "data", &data) ||
+	    !edit_find(e, data, "elicitations", &list) || list.type != JSON_IS_ARRAY)
+		return;
+	json_walk(&w, list);
+	while (e->wrong == NULL && json_next(&w, &key, &item))
+		if (item.type == JSON_IS_OBJECT) /* another has no text */
+			name_elicitation(e, item, texts);
+}
+
+/* What this object asks for itself: a result, a status, or a task in it. */
+static void
+name_inputs(struct edits *e, struct json object, const struct task_texts *texts)
+{
+	struct json inputs, error, key, input, params = {0}, method = {0};
+	char name[MCP_METHOD_MAX];
+	struct json_walk w;
+
+	if (edit_find(e, object, "error", &error))
+		asked_error(e, error, texts);
+	if (!edit_find(e, object, "inputRequests", &inputs) ||
+	    inputs.type != JSON_IS_OBJECT)
+		return;
+	json_walk(&w, inputs);
+	while (e->wrong == NULL && json_next(&w, &key, &input)) {
+		if (input.type != JSON_IS_OBJECT)
+			continue; /* it has no text */
+		if (!edit_find(e, input, "params", &params))
+			params = (struct json){0};
+		if (!edit_find(e, input, "method", &method) ||
+		    text_of(method, name, sizeof(name)) == NULL)
+			name[0] = '\0';
+		asked_request(e, method_find(name, strlen(name)), params, texts);
+	}
+}
+
+void
+asked_inputs(struct edits *e, struct json object, const struct task_texts *texts)
+{
+	struct json task;
+
+	name_inputs(e, object, texts);
+	if (edit_find(e, object, "task", &task))
+		name_inputs(e, task, texts);
+}
