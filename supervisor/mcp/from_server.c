@@ -72,7 +72,7 @@ notification_wrong(
 
 	if (method != NULL && strncmp(method->name, "notifications/", 14) != 0)
 		return "a request without an id";
-	if (!asks_method(s, method, &answer))
+	if (!asks_needs(s, method) || !asks_method(s, method, &answer))
 		return "the policy of this server does not allow that";
 	if (notification_meta(s, method, m) < 0)
 		return "kennel's own names, more than 8 or twice";

@@ -20,10 +20,26 @@ static const char twice[] = "duplicate key in inputRequests or task";
 
 /* ---- methods ------------------------------------------------------------------ */
 
+/* A request about a task: the agent's tasks are answers that a person gives. */
+static bool
+is_task_request(const struct method *method)
+{
+	return (method->flags & METHOD_TASK) != 0 &&
+	       strncmp(method->name, "notifications/", 14) != 0;
+}
+
 bool
 asks_needs(const struct session *s, const struct method *method)
 {
-	return method == NULL || (method->needs & ~s->o.server->flags) == 0;
+	uint32_t has = s->o.server->flags;
+
+	if (method == NULL)
+		return true;
+	if (is_task_request(method) &&
+	    (has & (SERVER_MCP_SAMPLING | SERVER_MCP_ELICITATION)) == 0)
+		return false;
+	/* a server may not send what only an agent sends */
+	return method->from_server != 0 && (method->needs & ~has) == 0;
 }
 
 /* Fast path: most sessions have no `method` line, and most methods have a row. */

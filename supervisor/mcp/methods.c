@@ -31,7 +31,7 @@ static const struct method methods[] = {
     {"initialize", LEGACY, 0, .flags = DEADLINE | METHOD_FIRST | METHOD_GREETS | KEEPS},
     {"logging/setLevel", LEGACY, 0, .flags = DEADLINE | KEEPS},
     {"notifications/cancelled", ALL, ALL},
-    {"notifications/elicitation/complete", 0, V4},
+    {"notifications/elicitation/complete", 0, V4, .needs = SERVER_MCP_ELICITATION},
     {"notifications/initialized", LEGACY, 0},
     {"notifications/message", 0, ALL},
     {"notifications/progress", LEGACY, ALL},

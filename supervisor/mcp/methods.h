@@ -38,7 +38,7 @@ struct method {
 	uint8_t where;  /* enum method_where: what the gate judges */
 	uint8_t list;   /* METHOD_LIST: enum json_result */
 	uint8_t flags;  /* enum method_flag */
-	uint32_t needs; /* a server's request: enum sealed_server_flag */
+	uint32_t needs; /* of a server's message: enum sealed_server_flag */
 };
 
 /* NULL: a method that kennel does not know; it passes. */

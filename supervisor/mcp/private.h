@@ -239,7 +239,8 @@ struct pin_seen;
 struct gate_ask session_ask(const struct session *, enum sealed_gate_kind);
 /* indirect_requests.c: other ways to ask the agent's user */
 struct gate_answer;
-/* True if the policy allows the server this request. NULL: an unknown method. */
+/* True if the policy allows the server this message, and a server may send it at all. NULL:
+ * an unknown method. */
 bool asks_needs(const struct session *, const struct method *);
 /* True if a message with this method, whose name is in s->method, may pass. Sets *ret
  * if it may not. */

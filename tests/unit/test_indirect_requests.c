@@ -30,6 +30,63 @@ names(void **state)
 	assert_null(method_name(i));
 }
 
+/* What a server with these grants may send at all: its methods, and of those that need a
+ * grant the ones whose grant it has. */
+static bool
+may_send(const struct method *m, uint32_t flags)
+{
+	bool task = strncmp(m->name, "tasks/", 6) == 0;
+
+	if (m->from_server == 0)
+		return false;
+	if (strncmp(m->name, "elicitation/", 12) == 0 ||
+	    strcmp(m->name, "notifications/elicitation/complete") == 0)
+		return (flags & SERVER_MCP_ELICITATION) != 0;
+	if (strncmp(m->name, "sampling/", 9) == 0)
+		return (flags & SERVER_MCP_SAMPLING) != 0;
+	if (strcmp(m->name, "roots/list") == 0)
+		return (flags & SERVER_MCP_ROOTS) != 0;
+	return !task || (flags & (SERVER_MCP_SAMPLING | SERVER_MCP_ELICITATION)) != 0;
+}
+
+/* Each method of a server's that kennel knows, as a request or a notification, with each
+ * set of grants. */
+static void
+without_grant(void **state)
+{
+	const struct method *m;
+	char line[256];
+	int refused = 0;
+
+	(void)state;
+	for (uint32_t flags = 0; flags <= ALL_FLAGS; flags++) {
+		if ((flags & ~ALL_FLAGS) != 0)
+			continue;
+		rig_policy(&R, flags, open_gates, N(open_gates), NULL, 0);
+		rig_open(&R, false);
+		for (size_t i = 0; (m = method_row(i)) != NULL; i++) {
+			bool note = strncmp(m->name, "notifications/", 14) == 0;
+			char id[32] = "";
+
+			if (!note)
+				(void)snprintf(id, sizeof(id), "\"id\":%zu,", i + 1);
+			(void)snprintf(line, sizeof(line),
+			    "{\"jsonrpc\":\"2.0\",%s\"method\":\"%s\",\"params\":{}}", id,
+			    m->name);
+			if (may_send(m, flags)) { /* the control */
+				server_passes(line);
+				continue;
+			}
+			server_dropped(line);
+			refused++;
+			if (!note)
+				assert_non_null(strstr(rig_server_got(&R), "-32601"));
+		}
+		rig_close(&R);
+	}
+	assert_true(refused > 100);
+}
+
 static const char *const twins[] = {"Tools/Call", "TOOLS/CALL", "tools/call ",
     " tools/call", "tools/call\\t", "tools/call\\n", "tools//call", "/tools/call",
     "tools/call/", "tools.call", "tools_call", "toolsCall", "tool\\u017f/call",
@@ -381,6 +438,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(names),
+	    cmocka_unit_test(without_grant),
 	    cmocka_unit_test(nearly_known),
 	    cmocka_unit_test(method_lines),
 	    cmocka_unit_test(from_inside),
