@@ -439,6 +439,7 @@ bool own_tool_call(
 void mcp_register(struct hub *, struct incoming *, struct json arguments);
 /* query_tool.c */
 void mcp_query(struct hub *, struct incoming *, struct json arguments);
+/* text: why; NULL: the time that the agent gave is over. */
 void query_failed(
     struct hub *, struct route *, const struct incoming *, const char *text);
 void query_answered(struct hub *, struct route *, const struct json_message *,

@@ -73,9 +73,9 @@ query_failed(
     struct hub *h, struct route *route, const struct incoming *in, const char *text)
 {
 	char detail[DETAIL_MAX];
-	bool skipped = lacks_secret(text);
+	bool skipped = text != NULL && lacks_secret(text);
 
-	if (strstr(text, "timed out") != NULL || strstr(text, "time-out") != NULL)
+	if (text == NULL)
 		(void)snprintf(detail, sizeof(detail), "timed out after %llu s",
 		    (unsigned long long)route->query_s); /* fits */
 	else if (skipped)

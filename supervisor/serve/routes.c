@@ -197,7 +197,7 @@ route_error(struct hub *h, struct route *route, int code, const char *text)
 	bool tool = method != NULL && (method->flags & METHOD_RESULT) != 0;
 
 	if (route->query)
-		query_failed(h, route, &in, text);
+		query_failed(h, route, &in, code == RPC_TIMEOUT ? NULL : text);
 	else if (route->handle[0] != '\0' ||
 		 (tool && code == RPC_SERVER_GONE && secrets_refused(h, &in, text)))
 		; /* held: its agent learns it when it goes on; or it was answered here */
@@ -356,7 +356,7 @@ routes_timer(struct hub *h, uint64_t now)
 			continue;
 		}
 		if (r->query)
-			route_error(h, r, RPC_TIMEOUT, "timed out");
+			route_error(h, r, RPC_TIMEOUT, "timed out"); /* of a query */
 		else
 			bridge_pass(h, r, (struct json){0});
 		route_cancel(h, r, "the client did not answer in time");

@@ -93,6 +93,14 @@ def per_call():
     equal(len({e["session"] for e in audit() if e["kind"] == "approve" and e["fields"].get("method") == "secret"}), 5)
 
 
+@test("a query whose secret no person approved in time says so, and not that the tool took too long", 240)
+def query_unanswered():
+    h = Hub(server("one", ALL, secret("session") + "    timeout ask 300ms\n"))
+    got = h.query("one", "echo", arguments={"text": "x"})
+    check("timed out after" not in got["detail"], got)
+    within("approval of its use timed out", got["detail"])
+
+
 @test("a search without pins asks no person for a secret that is approved per call: it names the server, and tool_describe asks", 240)
 def search_asks_nobody():
     h = Hub(server("one", ALL, secret()), server("two"))
