@@ -1227,10 +1227,12 @@ UNIT_hub_wire = \
 	supervisor/status/status_wire.o
 UNIT_queue = \
 	$(BASE_SMALL) \
+	leash/audit/event.o \
 	shim/base/buf.o \
 	shim/base/hex.o \
 	shim/base/log.o \
 	shim/base/loop.o \
+	shim/base/sha256.o \
 	supervisor/approve/detail.o \
 	supervisor/approve/queue.o \
 	supervisor/approve/refusals.o
@@ -1241,12 +1243,14 @@ UNIT_merkle	= $(MERKLE)
 UNIT_audit_writer = \
 	$(BASE) \
 	leash/audit/event.o \
-	leash/audit/writer.o
+	leash/audit/writer.o \
+	shim/base/sha256.o
 UNIT_recorder = \
 	$(BASE) \
 	leash/audit/event.o \
 	leash/audit/writer.o \
 	shim/base/detach.o \
+	shim/base/sha256.o \
 	supervisor/audit/connect.o
 UNIT_log_tamper = \
 	$(MERKLE) $(BASE) \

@@ -141,7 +141,7 @@ leash_record_stop(struct leash *l)
 	if (l->lost != NULL)
 		cover_record(l, &e);
 	else if (why[0] != '\0')
-		event_text(&e, KEY_REASON, why);
+		event_sentence(&e, KEY_REASON, why);
 	event_number(&e, KEY_COUNT, c.allowed);
 	if (report_send(l->report, &e, EVENT_GATE, &number) < 0 ||
 	    last_records(l, number) < 0)

@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -291,13 +292,13 @@ record_view(struct leash *l, const struct cell *cell, uint64_t *ret_number)
 	for (uint32_t i = rows.first; i < rows.first + rows.n; i++) {
 		const struct sealed_mount *m = &l->policy.mount[i];
 		const char *how = (m->right & RIGHT_WRITE) != 0 ? "rw" : "ro";
-		char line[600];
+		static char line[PATH_MAX + 64];
 
 		if (m->kind == MOUNT_DIR || m->kind == MOUNT_SYMLINK)
 			continue;
 		if (m->kind == MOUNT_HIDE)
 			how = "hide";
-		(void)snprintf(line, sizeof(line), "%s %.500s (%s)", how,
+		(void)snprintf(line, sizeof(line), "%s %s (%s)", how,
 		    policy_str(&l->policy, m->target), policy_why_name(m->why));
 		event_text(&e, KEY_MOUNT, line);
 	}

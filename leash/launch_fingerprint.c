@@ -71,7 +71,7 @@ launch_fingerprints_record(struct leash *l, uint64_t *ret_number)
 		for (size_t i = at; i < at + n; i++)
 			event_text(&e, KEY_NAME, policy_str(&l->policy, row[i].name));
 		for (size_t i = at; i < at + n; i++)
-			event_text(&e, KEY_TRACE, l->fingerprint[i]);
+			event_short(&e, KEY_TRACE, l->fingerprint[i]);
 		put_paths(l, &e, row + at, n);
 		r = report_send(l->report, &e, EVENT_GATE, ret_number);
 	}

@@ -172,7 +172,7 @@ network_lost(struct network *n)
 	n->lost = true;
 	log_error("%s", reason);
 	event_of(l, &e, "deny");
-	event_text(&e, KEY_REASON, reason);
+	event_short(&e, KEY_REASON, reason);
 	if (report_send(l->report, &e, EVENT_FLOW, NULL) < 0)
 		log_warn("unable to record that %s", reason);
 	s = shown_of(n, &none);
@@ -193,7 +193,7 @@ put_target(struct leash *l, struct event *out, const struct egress_report *e,
 	if (e->type != EGRESS_REFUSED) {
 		/* the same in the records of its start and its end */
 		(void)snprintf(text, sizeof(text), "%u", e->id);
-		event_text(out, KEY_REQUEST, text);
+		event_short(out, KEY_REQUEST, text);
 	}
 	if (e->port != 0)
 		event_number(out, KEY_PORT, e->port);
@@ -342,7 +342,7 @@ let_go(struct network *n, const struct egress_report *e, const struct network_as
 		    &out, KEY_OUTCOME, a->answer == LEASH_ONCE ? "once" : "session");
 		event_digest(&out, KEY_SHA256, a->digest);
 		if (a->who[0] != '\0')
-			event_text(&out, KEY_APPROVER, a->who);
+			event_short(&out, KEY_APPROVER, a->who);
 	}
 	if (report_late(l->report) ||
 	    report_send(l->report, &out, EVENT_GATE, &number) < 0)

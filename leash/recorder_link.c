@@ -107,7 +107,7 @@ record_scrub(struct leash *l, const struct scrubbed *s, uint64_t n, uint64_t *to
 	    text, sizeof(text), "%s%s", s->trace == NULL ? "shape:" : "", s->name);
 	event_begin(&e, EVENT_SCRUB);
 	event_identity(&e, policy_str(&l->policy, l->server->name), l->policy.id);
-	event_text(&e, KEY_NAME, text);
+	event_short(&e, KEY_NAME, text);
 	event_number(&e, KEY_COUNT, n - *told);
 	if (s->trace != NULL)
 		event_text(&e, KEY_TRACE, s->trace);

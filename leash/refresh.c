@@ -68,7 +68,7 @@ record(struct leash *l, const char *outcome, const char *reason, enum event_clas
 	event_identity(&e, policy_str(&l->policy, l->server->name), l->policy.id);
 	event_text(&e, KEY_SOURCE, "server");
 	event_text(&e, KEY_ACTION, asked == REFRESH_GET ? "release" : "store");
-	event_text(&e, KEY_NAME, l->refresh->path);
+	event_short(&e, KEY_NAME, l->refresh->path);
 	event_text(&e, KEY_VERDICT, strcmp(outcome, "failed") == 0 ? "deny" : "allow");
 	event_text(&e, KEY_OUTCOME, outcome);
 	if (reason != NULL)

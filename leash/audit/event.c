@@ -1,13 +1,17 @@
 /*
  * The names of events, and how an event is built field by field.  An event is never
- * too long: fields that do not fit are left out and counted.  Runs in kennel, in
+ * too long: a long text is cut, with the digest of all of it beside its head, and
+ * fields that do not fit are left out; both are counted.  Runs in kennel, in
  * every leash and in the readers of a log.  There is no field for a secret.
  */
+#include <sodium.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "leash/audit/writer.h"
 #include "shim/base/array.h"
 #include "shim/base/hex.h"
+#include "shim/base/sha256.h"
 
 /* ---- names ---------------------------------------------------------------- */
 
@@ -127,6 +131,7 @@ static const struct {
     [KEY_PATH] = {"path", REPEATS},
     [KEY_PURPOSE] = {"purpose", 0},
     [KEY_CHANNEL] = {"channel", 0},
+    [KEY_CUT_SHA256] = {"cut_sha256", REPEATS},
     [KEY_CUT] = {"cut", NUMBER},
 };
 
@@ -177,6 +182,7 @@ event_begin(struct event *event, enum event_kind kind)
 	    sizeof(event->memory) - EVENT_HEAD_LEN - REPORT_CUT_ROOM);
 	event->kind = kind;
 	event->cut_n = 0;
+	memset(event->nth, 0, sizeof(event->nth));
 }
 
 /* A field is added whole or not at all: an event never fails for its length. */
@@ -190,27 +196,94 @@ room_for(struct event *event, size_t len)
 }
 
 void
-event_bytes(struct event *event, enum event_key key, const void *bytes, size_t len)
+event_sha256(const void *bytes, size_t len, uint8_t ret[REPORT_DIGEST_LEN])
 {
-	const uint8_t *at = bytes;
+	if (sha_fits())
+		sha_digest(-1, bytes, len, ret);
+	else
+		(void)crypto_hash_sha256(ret, bytes, len); /* always 0 (libsodium) */
+}
 
-	if (len > REPORT_TEXT_MAX) {
-		event->cut_n++;
-		len = REPORT_TEXT_MAX;
-		/* do not split a UTF-8 character */
-		for (int i = 0; i < 3 && len > 0 && (at[len] & 0xc0) == 0x80; i++)
-			len--;
-	}
+/* How much of a text a record has: no more than its limit, and whole characters. */
+static size_t
+head_len(const uint8_t *at, size_t len)
+{
+	if (len <= REPORT_TEXT_MAX)
+		return len;
+	len = REPORT_TEXT_MAX;
+	for (int i = 0; i < 3 && len > 0 && (at[len] & 0xc0) == 0x80; i++)
+		len--;
+	return len;
+}
+
+static void
+put_value(struct event *event, enum event_key key, const void *bytes, size_t len)
+{
 	if (!room_for(event, 1 + 4 + len + 1))
 		return;
 	wire_put_u8(&event->out, (uint8_t)key);
 	wire_put_bytes(&event->out, bytes, len);
 }
 
+/* sha256: of the whole text, if this is only its head; else NULL.  The digest comes
+ * first: where there is room for one of them alone, it says more. */
+static void
+put_head(struct event *event, enum event_key key, const void *head, size_t len,
+    const uint8_t *sha256)
+{
+	char hex[2 * REPORT_DIGEST_LEN + 1], text[128];
+	int n;
+
+	if (sha256 != NULL) {
+		event->cut_n++;
+		n = snprintf(text, sizeof(text), "%s %u %s", event_key_name(key),
+		    event->nth[key], hex_put(hex, sha256, REPORT_DIGEST_LEN));
+		put_value(event, KEY_CUT_SHA256, text, (size_t)n); /* fits */
+	}
+	if (event_key_repeats(key) && event->nth[key] < UINT8_MAX)
+		event->nth[key]++;
+	put_value(event, key, head, len);
+}
+
 void
-event_text(struct event *event, enum event_key key, const char *text)
+event_bytes(struct event *event, enum event_key key, const void *bytes, size_t len)
+{
+	uint8_t whole[REPORT_DIGEST_LEN];
+	size_t head = head_len(bytes, len);
+
+	if (head < len)
+		event_sha256(bytes, len, whole);
+	put_head(event, key, bytes, head, head < len ? whole : NULL);
+}
+
+void(event_text)(struct event *event, enum event_key key, const char *text)
 {
 	event_bytes(event, key, text, strlen(text));
+}
+
+void
+event_capped(struct event *event, enum event_key key, const char *text, size_t cap)
+{
+	size_t len = strlen(text);
+
+	event->cut_n += len + 1 >= cap;
+	event_bytes(event, key, text, len);
+}
+
+void
+event_name_keep(struct event_name *name, const void *bytes, size_t len)
+{
+	name->len = (uint16_t)head_len(bytes, len);
+	name->cut = name->len < len;
+	memcpy(name->head, bytes, name->len);
+	if (name->cut)
+		event_sha256(bytes, len, name->sha256);
+}
+
+void
+event_name_put(struct event *event, enum event_key key, const struct event_name *name)
+{
+	put_head(event, key, name->head, name->len, name->cut ? name->sha256 : NULL);
 }
 
 void
@@ -224,11 +297,11 @@ event_number(struct event *event, enum event_key key, uint64_t number)
 
 void
 event_digest(
-    struct event *event, enum event_key key, const uint8_t digest[REPORT_DIGEST_LEN])
+    struct event *event, enum event_key key, const uint8_t sha256[REPORT_DIGEST_LEN])
 {
 	char hex[2 * REPORT_DIGEST_LEN + 1];
 
-	event_text(event, key, hex_put(hex, digest, REPORT_DIGEST_LEN));
+	event_short(event, key, hex_put(hex, sha256, REPORT_DIGEST_LEN));
 }
 
 void

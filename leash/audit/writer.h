@@ -138,7 +138,8 @@ enum event_key {
 	KEY_PATH,    /* text, repeats: of a secret in the vault; "-": it is not there */
 	KEY_PURPOSE, /* text: PURPOSE_, of a session of kennel's own */
 	KEY_CHANNEL, /* text: where the person answered, as that process said */
-	KEY_CUT,     /* number: fields cut or left out; set here, not by callers */
+	KEY_CUT_SHA256, /* text, repeats: "KEY N DIGEST" of a whole text that was cut; set here */
+	KEY_CUT, /* number: fields cut or left out; set here, not by callers */
 	KEY_END
 };
 /* Values of KEY_PURPOSE: the session installs a package, fetches a catalog, or lists the
@@ -170,7 +171,7 @@ enum report_message {
 	 * the socket */
 	REPORT_EVENTS = 6,
 };
-#define REPORT_VERSION 3
+#define REPORT_VERSION 4
 
 /* An auditor may send only export, cosig, prune and rotate; a leash and a supervisor
  * may send none of these. */
@@ -181,19 +182,56 @@ struct event {
 	struct wire_out out; /* begins after the head, which report_send writes */
 	enum event_kind kind;
 	uint32_t cut_n;                   /* fields left out or cut */
+	uint8_t nth[KEY_END];             /* values so far, of fields that repeat */
 	uint8_t memory[REPORT_EVENT_MAX]; /* last: a short event writes one page */
 };
 
+#define REPORT_DIGEST_LEN 32
+
 void event_begin(struct event *, enum event_kind);
-/* Text is cut at REPORT_TEXT_MAX; the recorder replaces invalid UTF-8 with U+FFFD.  A
- * field that no longer fits is left out and the event is marked as cut: an event never
- * fails for its length. */
+/* Takes the whole text, of any length.  A longer one than REPORT_TEXT_MAX is cut, with
+ * the SHA-256 of the whole beside it (KEY_CUT_SHA256); the recorder replaces invalid
+ * UTF-8 with U+FFFD.  A field that no longer fits is left out and the event is marked as
+ * cut: an event never fails for its length. */
 void event_text(struct event *, enum event_key, const char *);
 void event_bytes(struct event *, enum event_key, const void *, size_t);
 void event_number(struct event *, enum event_key, uint64_t);
 
+/* A text that is kept until its record is written: what a record shows of it. */
+struct event_name {
+	uint16_t len; /* of head */
+	bool cut;     /* head is not all of it, and sha256 is over all */
+	uint8_t sha256[REPORT_DIGEST_LEN];
+	char head[REPORT_TEXT_MAX];
+};
+void event_sha256(const void *bytes, size_t len, uint8_t ret[REPORT_DIGEST_LEN]);
+void event_name_keep(struct event_name *, const void *bytes, size_t len);
+void event_name_put(struct event *, enum event_key, const struct event_name *);
+
+/*
+ * A text in an array that is smaller than a record's may have been cut before it came
+ * here, and nothing would say so.  event_text does not compile with one.  event_short
+ * takes it: the code that fills the array has checked that the whole text fits.
+ */
+#define event_text(event, key, text) \
+	((void)EVENT_CHECK_ARRAY(text), (event_text)((event), (key), (text)))
+/* A sentence that may have been cut when it was written into this array: marks the event
+ * as cut if the array is full. */
+#define event_sentence(event, key, array) \
+	event_capped((event), (key), (array), sizeof(array))
+void event_capped(struct event *, enum event_key, const char *, size_t cap);
+#define event_short(event, key, text) ((event_text)((event), (key), (text)))
+#define EVENT_CHECK_ARRAY(text) \
+	sizeof(struct { \
+		_Static_assert(__builtin_types_compatible_p( \
+				   __typeof__(text), __typeof__(&(text)[0])) || \
+				   __builtin_constant_p(text) || \
+				   sizeof(text) >= REPORT_TEXT_MAX, \
+		    "an array that is smaller than the text of a record"); \
+		int unused; \
+	})
+
 /* Fields of every record of a server: its name and the policy's id. */
-#define REPORT_DIGEST_LEN 32
 void event_identity(
     struct event *, const char *server, const uint8_t policy[REPORT_DIGEST_LEN]);
 /* A SHA-256 as text. */

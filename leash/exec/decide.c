@@ -417,7 +417,7 @@ static void
 put_caller(struct gate *g, const struct call *c)
 {
 	const struct policy *p = g->order.policy;
-	char text[REPORT_TEXT_MAX];
+	static char text[PATH_MAX + 64]; /* a path and a number */
 
 	if (c->caller == POLICY_NO_IMAGE)
 		event_text(&g->event, KEY_CALLER, "kennel-shim");

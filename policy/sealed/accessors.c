@@ -114,14 +114,25 @@ policy_limit_name(enum sealed_limit_kind kind)
 	return limits[kind].name;
 }
 
+#define PLACE_CUT   "..."
+#define LINE_DIGITS 11 /* with the colon */
+
 const char *
 policy_at(const struct policy *p, struct sealed_at at, char *out, size_t out_cap)
 {
 	const char *file = "?";
+	size_t n;
 
 	if (at.file < p->row_n[SEALED_FILES])
 		file = policy_str(p, p->file[at.file]);
-	(void)snprintf(out, out_cap, "%s:%u", file, at.line); /* may be truncated */
+	n = (size_t)snprintf(out, out_cap, "%s:%u", file, at.line);
+	if (n < out_cap || out_cap <= sizeof(PLACE_CUT) + LINE_DIGITS)
+		return out;
+	/* its end says more than its beginning: the name of the file, and the line */
+	file += n + 1 - out_cap + strlen(PLACE_CUT);
+	while (((unsigned char)*file & 0xc0) == 0x80)
+		file++;
+	(void)snprintf(out, out_cap, PLACE_CUT "%s:%u", file, at.line); /* fits */
 	return out;
 }
 

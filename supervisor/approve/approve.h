@@ -78,7 +78,7 @@ const char *question_factor_name(enum question_factor);
 /* The request. Texts are untrusted and escaped where they are shown. */
 struct question_text {
 	enum question_kind kind;
-	char server[128];
+	char server[256];                 /* a name has at most 255 bytes */
 	char method[QUESTION_METHOD_MAX]; /* of a call: what is done with the subject */
 	char subject[QUESTION_TEXT_MAX];  /* the tool or program */
 	char detail[QUESTION_DETAIL_MAX]; /* its arguments */
@@ -96,7 +96,9 @@ struct question_text {
 	uint64_t open_ms; /* how long it stays open; 0: as long as others of the queue */
 };
 
-/* Copies a text, or its head and tail with a mark between them; then sets *ret_cut. */
+/* Copies a text, or its head and tail with a mark between them; then sets *ret_cut. The
+ * mark has the SHA-256 of the text, so that two texts are never shown as one. cap is 256 or
+ * more. */
 void question_shorten(char *out, size_t cap, const char *text, size_t len, bool *ret_cut);
 /* Sets detail from this JSON value: every key, the ends of each long text. */
 void question_detail(struct question_text *, const void *json, size_t len);

@@ -11,9 +11,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "leash/audit/writer.h"
 #include "shim/base/buf.h"
+#include "shim/base/hex.h"
 
-#define MARK_MAX    48 /* bytes of " ...N bytes... " */
+#define MARK_MAX    48  /* bytes of " ...N bytes... " */
+#define ENDS_MAX    128 /* bytes of " ...N bytes, SHA-256 of all: DIGEST... " */
 #define RENDERS_MAX ((size_t)64 << 20)
 
 /* ---- a text by its ends ------------------------------------------------------- */
@@ -27,6 +30,8 @@ continues(char c)
 void
 question_shorten(char *out, size_t cap, const char *text, size_t len, bool *ret_cut)
 {
+	uint8_t sha256[REPORT_DIGEST_LEN];
+	char hex[2 * REPORT_DIGEST_LEN + 1];
 	size_t half, head, tail;
 	int n;
 
@@ -36,13 +41,15 @@ question_shorten(char *out, size_t cap, const char *text, size_t len, bool *ret_
 		return;
 	}
 	*ret_cut = true;
-	half = (cap - MARK_MAX) / 2;
+	half = (cap - ENDS_MAX) / 2;
 	for (head = half; head > 0 && continues(text[head]); head--)
 		;
 	for (tail = len - half; tail < len && continues(text[tail]); tail++)
 		;
 	memcpy(out, text, head);
-	n = snprintf(out + head, MARK_MAX, " ...%zu bytes... ", tail - head);
+	event_sha256(text, len, sha256);
+	n = snprintf(out + head, ENDS_MAX, " ...%zu bytes, SHA-256 of all: %s... ",
+	    tail - head, hex_put(hex, sha256, sizeof(sha256)));
 	memcpy(out + head + n, text + tail, len - tail);
 	out[head + (size_t)n + len - tail] = '\0';
 }

@@ -105,13 +105,17 @@ question_tell(const struct question_text *q, uint32_t number)
 {
 	char text[200], id[QUESTION_ID_MAX];
 	bool named = q->method[0] != '\0';
+	bool part; /* perhaps: an escape has four bytes */
 
+	(void)log_quote(text, sizeof(text), q->subject, strlen(q->subject));
+	part = strlen(text) + 4 >= sizeof(text);
 	(void)question_id(id, (long)getpid(), number, q->digest);
-	log_info("%s asks for the %s \"%s\"%s%s (%s); answer with `kennel approve allow "
-		 "%s` or "
-		 "`kennel approve deny %s`",
-	    q->server, question_kind_name(q->kind),
-	    log_quote(text, sizeof(text), q->subject, strlen(q->subject)),
+	log_info(
+	    "%s asks for the %s \"%s\"%s%s%s (%s); answer with `kennel approve allow "
+	    "%s` or "
+	    "`kennel approve deny %s`",
+	    q->server, question_kind_name(q->kind), text,
+	    part ? "... (`kennel approve list` shows all of it)" : "",
 	    named ? " by " : "", q->method, q->rule, id, id);
 }
 

@@ -22,7 +22,7 @@ struct refusals {
 	struct refused_subject {
 		uint32_t number;
 		enum question_kind kind;
-		char server[128], subject[QUESTION_TEXT_MAX];
+		char server[256], subject[QUESTION_TEXT_MAX];
 		uint64_t at[REFUSED_TIMES]; /* the newest first; 0: none */
 	} of[REFUSALS_KEPT];
 };

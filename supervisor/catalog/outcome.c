@@ -89,7 +89,7 @@ outcome_record(struct report *report, const struct catalog_fetch *f,
 	event_text(&e, KEY_OUTCOME, outcome_name(o));
 	event_text(&e, KEY_VERDICT, allowed ? "allow" : "deny");
 	if (f->digest[0] != '\0')
-		event_text(&e, KEY_SHA256, f->digest);
+		event_short(&e, KEY_SHA256, f->digest);
 	if (f->source->sha256 != NULL)
 		event_text(&e, KEY_PINNED, f->source->sha256);
 	if (f->text != NULL)

@@ -30,7 +30,7 @@ opened_record_end(struct opened *o, const struct opened_end *end)
 	event_begin(&e, EVENT_STOP);
 	event_identity(
 	    &e, policy_str(&o->found.policy, o->found.server->name), o->found.policy.id);
-	event_text(&e, KEY_REASON, end->why);
+	event_sentence(&e, KEY_REASON, end->why);
 	event_number(&e, KEY_STATUS, (uint64_t)end->status);
 	if (end->crashed)
 		event_text(&e, KEY_OUTCOME, "crashed");

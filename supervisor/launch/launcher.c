@@ -12,7 +12,7 @@
 #include "supervisor/base/paths.h"
 #include "supervisor/launch/launch.h"
 
-#define IMAGE_MAX 512
+#define IMAGE_MAX (PATH_MAX + 1)
 #define COMM_MAX  32 /* /proc/PID/comm has 15 bytes */
 
 void

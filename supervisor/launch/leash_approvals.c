@@ -35,7 +35,8 @@ struct program {
 	const char *method; /* "exec", "net", "secret": for the record */
 	struct answerer by; /* pid 0: no person answered */
 	char who[ANSWERER_TEXT_MAX];
-	char path[REPORT_TEXT_MAX], rule[512];
+	struct event_name name;
+	char rule[512];
 	uint8_t digest[QUESTION_DIGEST_LEN];
 };
 
@@ -47,6 +48,7 @@ _Static_assert((int)FACTOR_NONE == (int)QUESTION_NO_FACTOR &&
 struct control {
 	struct control_order o;
 	struct program *program[LEASH_QUESTIONS_MAX]; /* NULL: never needed */
+	struct event_name subject; /* of the last request, as its record has it */
 	struct buf detail;
 };
 
@@ -110,17 +112,17 @@ record_answer_of(struct program *p, enum question_answer answer, uint64_t *ret_n
 	event_begin(e, EVENT_APPROVE);
 	event_identity(e, policy_str(c->o.policy, c->o.server->name), c->o.policy->id);
 	event_text(e, KEY_METHOD, p->method);
-	event_text(e, KEY_NAME, p->path);
+	event_name_put(e, KEY_NAME, &p->name);
 	if (strcmp(p->method, "exec") == 0)
-		event_text(e, KEY_PROGRAM, p->path);
+		event_name_put(e, KEY_PROGRAM, &p->name);
 	event_text(e, KEY_VERDICT, agreed ? "allow" : "deny");
 	event_text(e, KEY_OUTCOME, question_answer_name(answer));
-	event_text(e, KEY_RULE, p->rule);
+	event_short(e, KEY_RULE, p->rule);
 	event_digest(e, KEY_SHA256, p->digest);
 	if (p->by.pid != 0)
 		answerer_put(e, &p->by);
 	else if (p->who[0] != '\0') /* a request that was approved before */
-		event_text(e, KEY_APPROVER, p->who);
+		event_short(e, KEY_APPROVER, p->who);
 	event_number(e, KEY_DURATION_US, (loop_now() - p->since) / 1000);
 	return report_send(c->o.report, e, EVENT_GATE, ret_number);
 }
@@ -223,6 +225,7 @@ question_begin(struct control *c, struct question_text *q, const char *subject,
 {
 	bool no_matter = false;
 
+	event_name_keep(&c->subject, subject, strlen(subject));
 	question_shorten(q->server, sizeof(q->server),
 	    policy_str(c->o.policy, c->o.server->name), c->o.server->name.len, &q->cut);
 	question_shorten(
@@ -449,8 +452,7 @@ on_ask(struct control *c, const struct child_news *n)
 		p->since = loop_now();
 		p->who[0] = '\0';
 		p->by = (struct answerer){0};
-		(void)snprintf(p->path, sizeof(p->path), "%.*s", (int)sizeof(p->path) - 1,
-		    q.subject); /* may be truncated */
+		p->name = c->subject;
 		(void)snprintf(p->rule, sizeof(p->rule), "%s", q.rule);
 		memcpy(p->digest, q.digest, sizeof(p->digest));
 		use = approved_before(c, n);

@@ -19,8 +19,6 @@
 #include "supervisor/audit/log/merkle.h"
 #include "supervisor/hub/hub.h"
 
-#define SHOWN_MAX          256  /* bytes of an untrusted name in an event */
-#define CLIENT_MAX         128  /* bytes of its name, and of its version */
 #define STRICT_MS          5000 /* longest wait for a record to be on disk */
 #define DEFINITIONS_WARNED 8
 #define NAME_SHOWN         64
@@ -47,21 +45,21 @@ static void
 put_shown(struct session *s, enum event_key key, const char *text)
 {
 	if (text != NULL && text[0] != '\0')
-		event_bytes(&s->event, key, text, strnlen(text, SHOWN_MAX));
+		event_text(&s->event, key, text);
 }
 
 /* A tool call also has the names that its readers look for. */
 static void
 put_tool_call(struct session *s, const char *direction, const char *method)
 {
-	char source[SHOWN_MAX];
+	char source[320]; /* a server's name has 255 bytes at most */
 
 	if (method == NULL || strcmp(method, "tools/call") != 0 ||
 	    strcmp(direction, "agent") != 0)
 		return;
-	(void)snprintf(source, sizeof(source), "mcp:%.200s",
-	    policy_str(s->o.policy, s->o.server->name));
-	event_text(&s->event, KEY_SOURCE, source);
+	(void)snprintf(source, sizeof(source), "mcp:%s",
+	    policy_str(s->o.policy, s->o.server->name)); /* fits */
+	event_short(&s->event, KEY_SOURCE, source);
 	event_text(&s->event, KEY_ACTION, "mcp_tool_call");
 }
 
@@ -70,37 +68,38 @@ put_call(struct session *s, const struct call *call, const char *direction)
 {
 	begin(s, EVENT_CALL);
 	event_text(&s->event, KEY_DIRECTION, direction);
-	event_text(&s->event, KEY_METHOD, call->method);
-	if (call->name_len > 0)
-		event_bytes(&s->event, KEY_NAME, call->name, call->name_len);
+	event_short(&s->event, KEY_METHOD, call->method);
+	if (call->name.len > 0)
+		event_name_put(&s->event, KEY_NAME, &call->name);
 	event_bytes(&s->event, KEY_REQUEST, call->id, call->id_len);
 	put_tool_call(s, direction, call->method);
 }
 
-/* The policy's settings for recording this call: enum sealed_audit_flag. */
-static uint32_t
-wants(const struct session *s, const struct call *call)
+void
+record_name(const struct session *s, struct call *call, const char *name)
 {
 	const struct sealed_server *server = s->o.server;
-	uint32_t kind = call->known == NULL ? 0 : call->known->gate, flags = 0;
+	uint32_t kind = call->known == NULL ? 0 : call->known->gate;
+	size_t len = strlen(name);
 
+	event_name_keep(&call->name, name, len);
+	call->audits = 0;
 	for (uint32_t i = 0; i < server->audits.n; i++) {
 		const struct sealed_audit *a =
 		    &s->o.policy->audit[server->audits.first + i];
 
 		if (a->kind == 0 ||
 		    (a->kind == kind && policy_glob(policy_str(s->o.policy, a->name),
-					    a->name.len, call->name, call->name_len)))
-			flags |= a->flags;
+					    a->name.len, name, len)))
+			call->audits |= a->flags;
 	}
-	return flags;
 }
 
 static int
 keep(struct session *s, const struct call *call, uint32_t flag, const uint8_t *at,
     size_t len)
 {
-	if (at == NULL || s->o.keep == NULL || (wants(s, call) & flag) == 0)
+	if (at == NULL || s->o.keep == NULL || (call->audits & flag) == 0)
 		return 0;
 	return s->o.keep(s->o.keep_arg, at, len);
 }
@@ -115,18 +114,20 @@ send_strict(struct session *s)
 	return r < 0 ? r : report_wait(s->o.report, number, STRICT_MS);
 }
 
-/* A string of the agent's choice: its first CLIENT_MAX bytes. */
+/* A string of the agent's choice; as it was written, if it is too long to decode. */
 static void
 put_member(struct session *s, struct json object, const char *name)
 {
-	char text[REPORT_TEXT_MAX];
+	static char text[MCP_NAME_MAX];
 	struct json member;
 	size_t len;
 
-	if (json_get(object, name, &member) == 0 &&
-	    json_text(member, text, sizeof(text), &len) == 0 && len > 0)
-		event_bytes(
-		    &s->event, KEY_CLIENT, text, len < CLIENT_MAX ? len : CLIENT_MAX);
+	if (json_get(object, name, &member) < 0 || member.type != JSON_IS_STRING)
+		return;
+	if (json_text(member, text, sizeof(text), &len) < 0)
+		event_bytes(&s->event, KEY_CLIENT, member.at, member.len);
+	else if (len > 0)
+		event_bytes(&s->event, KEY_CLIENT, text, len);
 }
 
 /* The agent's name for itself and its version, from its first request: initialize, or
@@ -169,7 +170,7 @@ record_forward(struct session *s, const struct call *call, const char *direction
 	}
 	event_text(&s->event, KEY_OUTCOME, "forwarded");
 	put_client(s, direction, params);
-	if ((wants(s, call) & AUDIT_SYNC_STRICT) != 0)
+	if ((call->audits & AUDIT_SYNC_STRICT) != 0)
 		return send_strict(s);
 	return report_send(s->o.report, &s->event, EVENT_FLOW, NULL);
 }
@@ -180,8 +181,8 @@ record_approval(struct session *s, const struct record_approval *a, uint64_t *re
 	if (s->o.report == NULL)
 		return 0;
 	begin(s, EVENT_APPROVE);
-	event_text(&s->event, KEY_METHOD, a->call->method);
-	event_bytes(&s->event, KEY_NAME, a->call->name, a->call->name_len);
+	event_short(&s->event, KEY_METHOD, a->call->method);
+	event_name_put(&s->event, KEY_NAME, &a->call->name);
 	event_bytes(&s->event, KEY_REQUEST, a->call->id, a->call->id_len);
 	event_text(&s->event, KEY_VERDICT, a->agreed ? "allow" : "deny");
 	event_text(&s->event, KEY_OUTCOME, a->answer);
@@ -279,7 +280,7 @@ record_unknown(struct session *s, const char *direction, struct json params)
 		return 0;
 	begin(s, EVENT_CALL);
 	event_text(&s->event, KEY_DIRECTION, direction);
-	event_text(&s->event, KEY_METHOD, s->method);
+	event_short(&s->event, KEY_METHOD, s->method);
 	event_text(&s->event, KEY_VERDICT, "allow");
 	if (params.type != JSON_IS_NONE) {
 		put_digest(s, KEY_PARAMS_SHA256, params.at, params.len);
@@ -305,8 +306,7 @@ record_refused(struct session *s, const char *direction, const char *method,
 	put_shown(s, KEY_METHOD, method);
 	put_shown(s, KEY_NAME, name);
 	if (id != NULL && id->type != JSON_IS_NONE)
-		event_bytes(&s->event, KEY_REQUEST, id->at,
-		    id->len < MCP_ID_MAX ? id->len : MCP_ID_MAX);
+		event_bytes(&s->event, KEY_REQUEST, id->at, id->len);
 	put_shown(s, KEY_RULE, rule);
 	put_shown(s, KEY_REASON, reason);
 	put_tool_call(s, direction, method);
@@ -323,9 +323,9 @@ record_exec_refused(
 	begin(s, EVENT_REFUSED);
 	event_text(&s->event, KEY_DIRECTION, "server");
 	event_text(&s->event, KEY_VERDICT, "deny");
-	event_text(&s->event, KEY_METHOD, call->method);
-	if (call->name_len > 0)
-		event_bytes(&s->event, KEY_NAME, call->name, call->name_len);
+	event_short(&s->event, KEY_METHOD, call->method);
+	if (call->name.len > 0)
+		event_name_put(&s->event, KEY_NAME, &call->name);
 	event_bytes(&s->event, KEY_REQUEST, call->id, call->id_len);
 	event_text(&s->event, KEY_PROGRAM, r->program);
 	put_shown(s, KEY_RULE, r->rule);
@@ -347,7 +347,7 @@ record_pings(struct session *s, const struct pings *p)
 	event_text(&s->event, KEY_DIRECTION, "kennel");
 	event_text(&s->event, KEY_METHOD, "ping");
 	event_number(&s->event, KEY_DURATION_US, (loop_now() - p->since) / 1000);
-	event_text(&s->event, KEY_OUTCOME, text);
+	event_short(&s->event, KEY_OUTCOME, text);
 	/* kennel sent these itself, so losing this record hides nothing. */
 	(void)report_send(s->o.report, &s->event, EVENT_FLOW, NULL);
 }

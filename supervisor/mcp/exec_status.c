@@ -123,6 +123,7 @@ programs_ping(struct session *s, const struct json_message *m)
 	    calls_add(&s->asked, id, &call) < 0)
 		return false;
 	(void)snprintf(call->method, sizeof(call->method), "ping");
+	record_name(s, call, "");
 	call->since_ns = loop_now();
 	r = record_forward(s, call, "agent", m->top[TOP_PARAMS], NULL);
 	if (r == 0) {

@@ -249,9 +249,8 @@ forward(struct session *s, const struct json_message *m, const struct method *me
 		s->budget_ns = s->ask_ns;
 	call->known = method;
 	call->since_ns = loop_now();
-	(void)snprintf(call->method, sizeof(call->method), "%s", s->method); /* cut */
-	call->name_len = (uint16_t)strnlen(s->name, sizeof(call->name));
-	memcpy(call->name, s->name, call->name_len);
+	(void)snprintf(call->method, sizeof(call->method), "%s", s->method); /* fits */
+	record_name(s, call, s->name);
 	programs_token(s, call, m->param[PARAM_META]);
 	if (gated == HOLD && hold(s, m, method, call) != PASS)
 		return DROP;

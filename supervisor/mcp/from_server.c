@@ -52,7 +52,8 @@ server_request(struct session *s, const struct json_message *m)
 				 : "kennel: too many requests are in progress");
 	call->known = method;
 	call->since_ns = loop_now();
-	(void)snprintf(call->method, sizeof(call->method), "%s", s->method); /* cut */
+	(void)snprintf(call->method, sizeof(call->method), "%s", s->method); /* fits */
+	record_name(s, call, "");
 	if (record_forward(s, call, "server", m->top[TOP_PARAMS], NULL) < 0) {
 		calls_remove(&s->asking, call);
 		return refuse_server(s, m, RPC_NO_RECORD,

@@ -367,6 +367,9 @@ void record_exec_refused(
     struct session *, const struct call *, const struct session_refusal *);
 /* Records how many of kennel's pings the agent has answered. */
 void record_pings(struct session *, const struct pings *);
+/* The whole name of a call, before it is recorded: what its records have of it, and
+ * what the policy wants recorded. */
+void record_name(const struct session *, struct call *, const char *name);
 /* A user's decision on a call: on disk before the call proceeds. */
 struct record_approval {
 	const struct call *call;

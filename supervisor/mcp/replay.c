@@ -298,8 +298,8 @@ send(struct session *s, const struct kept *k)
 	if (!session_own_call(s, &s->asked, id, &call))
 		return -ENOBUFS;
 	call->known = session_method(s, &m);
-	(void)snprintf(call->method, sizeof(call->method), "%s", s->method); /* cut */
-	call->name_len = 0;
+	(void)snprintf(call->method, sizeof(call->method), "%s", s->method); /* fits */
+	record_name(s, call, "");
 	r = record_forward(s, call, "kennel", m.top[TOP_PARAMS], NULL);
 	at = m.top[TOP_ID].at;
 	if (r == 0)

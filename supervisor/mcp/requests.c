@@ -153,9 +153,10 @@ calls_add(struct calls *c, struct json id, struct call **ret)
 	call->deadlined = call->own = false;
 	call->agreed = CALL_NOT_ASKED;
 	call->id_len = (uint16_t)id.len;
-	call->name_len = 0;
+	call->name.len = 0;
+	call->audits = 0;
 	call->known = NULL;
-	call->method[0] = call->name[0] = '\0';
+	call->method[0] = '\0';
 	memcpy(call->id, id.at, id.len);
 	id_text(&t, call->id, call->id_len, call->escaped);
 	b = bucket(c, &t);

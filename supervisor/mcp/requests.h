@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "leash/audit/writer.h"
 #include "supervisor/json/json.h"
 #include "supervisor/mcp/methods.h"
 
@@ -29,16 +30,16 @@ struct call {
 	bool own;       /* sent by kennel: keep the answer from the server */
 	uint8_t agreed; /* enum call_agreed: what a person has answered */
 	uint16_t id_len;
-	uint16_t next;          /* in its bucket, or the free list; 0: none */
-	uint16_t sooner, later; /* by deadline */
-	uint16_t name_len;
+	uint16_t next;              /* in its bucket, or the free list; 0: none */
+	uint16_t sooner, later;     /* by deadline */
 	const struct method *known; /* NULL: not in the table */
 	uint64_t since_ns;
 	uint64_t deadline_ns; /* of the session's clock */
 	uint8_t id[MCP_ID_MAX];
 	char method[MCP_METHOD_MAX];
-	char name[MCP_METHOD_MAX];
-	uint8_t token_len; /* 0: no progress requested */
+	uint32_t audits;        /* enum sealed_audit_flag, of the policy for this name */
+	struct event_name name; /* as its records have it; len 0: none */
+	uint8_t token_len;      /* 0: no progress requested */
 	uint8_t token[MCP_TOKEN_MAX];
 	double progress; /* last value sent */
 };

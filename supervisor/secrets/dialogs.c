@@ -54,10 +54,10 @@ record(struct dialog *d, const char *verdict, const char *outcome, uint64_t *ret
 	event_begin(e, EVENT_APPROVE);
 	event_text(e, KEY_SERVER, d->approvals->o.name);
 	event_text(e, KEY_METHOD, method(d->kind));
-	event_text(e, KEY_NAME, d->path);
+	event_short(e, KEY_NAME, d->path);
 	event_text(e, KEY_VERDICT, verdict);
 	event_text(e, KEY_OUTCOME, outcome);
-	event_text(e, KEY_REQUEST, d->id);
+	event_short(e, KEY_REQUEST, d->id);
 	event_digest(e, KEY_SHA256, d->digest);
 	answerer_put(e, &d->by);
 	event_number(e, KEY_DURATION_US, (loop_now() - d->since) / 1000);

@@ -20,8 +20,7 @@
 #define WELCOME_MS 5000
 #define LAST_MS    500
 #define LOST_MAX   5
-#define SHOWN_MAX  256 /* bytes of a name of the agent's in a record */
-#define DROPS_MAX  20  /* dropped lines of a server in a second, recorded one by one */
+#define DROPS_MAX  20 /* dropped lines of a server in a second, recorded one by one */
 
 /* A name for the log; no server has it, because a server's name has no space. */
 static void
@@ -80,7 +79,7 @@ static void
 put_shown(struct event *e, enum event_key key, const char *text)
 {
 	if (text != NULL && text[0] != '\0')
-		event_bytes(e, key, text, strnlen(text, SHOWN_MAX));
+		event_text(e, key, text);
 }
 
 const char *
@@ -171,7 +170,7 @@ records_refused(struct hub *h, const struct incoming *in, struct server *s,
 {
 	struct json id = in->m.top[TOP_ID];
 	static struct event e;
-	char source[SHOWN_MAX];
+	char source[320]; /* a server's name has 255 bytes at most */
 
 	h->refused++;
 	if (s != NULL)
@@ -185,13 +184,12 @@ records_refused(struct hub *h, const struct incoming *in, struct server *s,
 	event_text(&e, KEY_METHOD, in->method != NULL ? in->method->name : "tools/call");
 	put_shown(&e, KEY_NAME, name);
 	if (id.type != JSON_IS_NONE && id.len > 0)
-		event_bytes(
-		    &e, KEY_REQUEST, id.at, id.len < MCP_ID_MAX ? id.len : MCP_ID_MAX);
+		event_bytes(&e, KEY_REQUEST, id.at, id.len);
 	put_shown(&e, KEY_RULE, rule);
 	put_shown(&e, KEY_REASON, reason);
 	if (s != NULL) {
-		(void)snprintf(source, sizeof(source), "mcp:%.200s", s->name); /* fits */
-		event_text(&e, KEY_SOURCE, source);
+		(void)snprintf(source, sizeof(source), "mcp:%s", s->name); /* fits */
+		event_short(&e, KEY_SOURCE, source);
 		event_text(&e, KEY_ACTION, "mcp_tool_call");
 	}
 	/* nothing was forwarded, so losing this record lets nothing through */

@@ -85,7 +85,7 @@ make(struct event *e, uint64_t i)
 	event_text(e, KEY_VERDICT, i % 20 == 0 ? "deny" : "allow");
 	event_text(e, KEY_RULE, "policy.kennel:12");
 	event_text(e, KEY_METHOD, "tools/call");
-	event_text(e, KEY_NAME, tool);
+	event_short(e, KEY_NAME, tool);
 	event_text(e, KEY_DIRECTION, "agent");
 	event_number(e, KEY_DURATION_US, i % 5000);
 	event_text(e, KEY_OUTCOME, "ok");

@@ -316,7 +316,7 @@ def page_agrees():
     equal(now["state"], "last used", "nothing runs")
 
 
-@test("what the agent calls itself is cut, escaped and forges nothing; without a name there is none")
+@test("what the agent calls itself is whole, escaped and forges nothing; without a name there is none")
 def client_names():
     env = {"KENNEL_HOME": TMP + "/client"}
     os.makedirs(env["KENNEL_HOME"], mode=0o700)
@@ -328,7 +328,7 @@ def client_names():
         s.close()
     check(wait_for(lambda: not descendants(os.getpid()), 8), "the recorder stays")
     got = [x["client"] for x in rows("sessions", env=env)]
-    equal(got, [HOSTILE + " \n1", "x" * 128, None, None, None])
+    equal(got, [HOSTILE + " \n1", "x" * 500, None, None, None])
     check(b"\x1b" not in ask("sessions", env=env) and b"<img" not in ask("report", env=env), "as it came")
     refused = kexec("    run %s\n" % words(WITNESS), ["/bin/ls"], env=env)
     equal(refused.returncode, 126)

@@ -66,7 +66,25 @@ event_bytes(struct event *e, enum event_key key, const void *bytes, size_t len)
 }
 
 void
-event_text(struct event *e, enum event_key key, const char *text)
+event_name_keep(struct event_name *name, const void *bytes, size_t len)
+{
+	name->len = (uint16_t)(len < sizeof(name->head) ? len : sizeof(name->head));
+	memcpy(name->head, bytes, name->len);
+}
+
+void
+event_name_put(struct event *e, enum event_key key, const struct event_name *name)
+{
+	event_bytes(e, key, name->head, name->len);
+}
+
+void
+event_sha256(const void *bytes, size_t len, uint8_t ret[REPORT_DIGEST_LEN])
+{
+	mcp_digest(bytes, len, ret);
+}
+
+void(event_text)(struct event *e, enum event_key key, const char *text)
 {
 	event_bytes(e, key, text, strlen(text));
 }

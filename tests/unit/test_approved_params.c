@@ -494,7 +494,7 @@ shortened(void **state)
 {
 	static struct question_text q;
 	static char text[200000];
-	char out[128];
+	char out[256];
 	size_t i, n;
 	bool is_cut = false;
 
@@ -503,7 +503,7 @@ shortened(void **state)
 	assert_string_equal(out, "short");
 	assert_false(is_cut);
 	/* no character is broken, whatever the length */
-	for (n = sizeof(out); n < 400; n++) {
+	for (n = sizeof(out); n < 600; n++) {
 		for (i = 0; i < n; i++)
 			text[i] = (char)(i % 2 == 0 ? 0xc3 : 0xa9);
 		is_cut = false;

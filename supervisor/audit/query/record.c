@@ -3,8 +3,10 @@
  * untrusted bytes.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "shim/base/hex.h"
 #include "supervisor/audit/log/record.h"
 #include "supervisor/audit/query/record.h"
 
@@ -41,8 +43,84 @@ keep(struct room *room, struct span raw)
 	return text;
 }
 
+/* ---- texts that were cut ----------------------------------------------------------- */
+
+#define CUT_MARK     " ...(cut; SHA-256 of all: "
+#define CUT_MARK_LEN (sizeof(CUT_MARK) - 1 + 2 * REPORT_DIGEST_LEN + 1)
+
+/* The digest of the value n of a field, if its text is only the head of that: cuts has
+ * "KEY N DIGEST". */
+static const char *
+digest_of(const struct log_record_field *cuts, const char *key, size_t n)
+{
+	char head[64];
+	int len = snprintf(head, sizeof(head), "%s %zu ", key, n);
+
+	for (size_t i = 0; cuts != NULL && i < cuts->n; i++) {
+		const char *item = log_record_item(cuts, i);
+
+		if (strncmp(item, head, (size_t)len) == 0 &&
+		    hex_is(item + len, strlen(item + len), 2 * REPORT_DIGEST_LEN))
+			return item + len;
+	}
+	return NULL;
+}
+
+/* Shows after the head of a text, which was stored last, that it was cut. */
+static bool
+mark_cut(struct room *room, const char *digest)
+{
+	int n;
+
+	if (digest == NULL)
+		return true;
+	if (room->left < CUT_MARK_LEN)
+		return false;
+	n = snprintf(room->at - 1, room->left + 1, CUT_MARK "%s)", digest);
+	room->at += n;
+	room->left -= (size_t)n;
+	return true;
+}
+
+/* Is this what a record shows of a longer word: its head, and the mark? */
+static bool
+is_whole_of(const char *shown, const char *word)
+{
+	struct event_name name;
+	char hex[2 * REPORT_DIGEST_LEN + 1], mark[CUT_MARK_LEN + 1];
+	size_t len = strlen(word);
+
+	if (len <= REPORT_TEXT_MAX)
+		return false;
+	event_name_keep(&name, word, len);
+	if (strncmp(shown, name.head, name.len) != 0)
+		return false;
+	(void)snprintf(mark, sizeof(mark), CUT_MARK "%s)",
+	    hex_put(hex, name.sha256, REPORT_DIGEST_LEN)); /* fits */
+	return strcmp(shown + name.len, mark) == 0;
+}
+
+size_t
+log_record_head(const char *word)
+{
+	size_t len = strlen(word);
+	struct event_name name;
+
+	if (len <= REPORT_TEXT_MAX)
+		return len;
+	event_name_keep(&name, word, len);
+	/* as a table shows it: its end is the mark */
+	if (len >= CUT_MARK_LEN &&
+	    strncmp(word + len - CUT_MARK_LEN, CUT_MARK, strlen(CUT_MARK)) == 0)
+		return len - CUT_MARK_LEN;
+	return name.len;
+}
+
+/* ---- fields ------------------------------------------------------------------------ */
+
 static int
-make_field(const struct scan_field *from, struct room *room, struct log_record_field *ret)
+make_field(const struct scan_field *from, const struct log_record_field *cuts,
+    struct room *room, struct log_record_field *ret)
 {
 	struct span item;
 	size_t at = 0;
@@ -59,7 +137,7 @@ make_field(const struct scan_field *from, struct room *room, struct log_record_f
 	while (scan_next(from->value, &at, &item) == 1) {
 		const char *text = keep(room, item);
 
-		if (text == NULL)
+		if (text == NULL || !mark_cut(room, digest_of(cuts, ret->key, ret->n)))
 			return -EBADMSG;
 		if (ret->n++ == 0)
 			ret->text = text;
@@ -72,6 +150,8 @@ log_record_make(const void *body, size_t len, struct log_record *ret)
 {
 	struct room room = {ret->memory, sizeof(ret->memory)};
 	const struct scan *scan = &ret->scan;
+	const struct scan_field *cut;
+	struct log_record_field cuts = {.n = 0};
 
 	if (len > AUDIT_BODY_MAX || scan_body(body, len, &ret->scan) < 0)
 		return -EBADMSG;
@@ -90,9 +170,12 @@ log_record_make(const void *body, size_t len, struct log_record *ret)
 	if (ret->role == NULL || ret->writer == NULL || ret->session == NULL ||
 	    ret->kind == NULL)
 		return -EBADMSG;
+	cut = scan_find(scan, event_key_name(KEY_CUT_SHA256));
+	if (cut != NULL && make_field(cut, NULL, &room, &cuts) < 0)
+		return -EBADMSG;
 	ret->field_n = scan->field_n;
 	for (size_t i = 0; i < scan->field_n; i++) {
-		if (make_field(&scan->field[i], &room, &ret->field[i]) < 0)
+		if (make_field(&scan->field[i], &cuts, &room, &ret->field[i]) < 0)
 			return -EBADMSG;
 	}
 	return 0;
@@ -144,7 +227,7 @@ log_record_is(const struct log_record *record, const char *key, const char *text
 {
 	const char *is = log_record_text(record, key);
 
-	return is != NULL && strcmp(is, text) == 0;
+	return is != NULL && (strcmp(is, text) == 0 || is_whole_of(is, text));
 }
 
 bool
@@ -155,7 +238,7 @@ log_record_has(const struct log_record *record, const char *key, const char *tex
 	for (size_t i = 0; field != NULL && i < field->n; i++) {
 		const char *item = log_record_item(field, i);
 
-		if (item != NULL && strcmp(item, text) == 0)
+		if (item != NULL && (strcmp(item, text) == 0 || is_whole_of(item, text)))
 			return true;
 	}
 	return false;

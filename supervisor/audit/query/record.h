@@ -34,10 +34,14 @@ struct log_record {
 int log_record_make(const void *body, size_t len, struct log_record *ret);
 const struct log_record_field *log_record_find(
     const struct log_record *, const char *key);
-/* The (first) text of a field; NULL: missing. */
+/* The (first) text of a field; NULL: missing. One that was cut ends in a mark with the
+ * SHA-256 of all of it, so two of them are never the same. */
 const char *log_record_text(const struct log_record *, const char *key);
 bool log_record_number(const struct log_record *, const char *key, uint64_t *ret);
+/* How much of this word, which may be such a text, is in a column of the log. */
+size_t log_record_head(const char *word);
 const char *log_record_item(const struct log_record_field *, size_t i);
+/* text may be the whole of one that was cut. */
 bool log_record_is(const struct log_record *, const char *key, const char *text);
 /* Was an action refused?  One answer for every verb and for the page.  A request for
  * approval is not a refusal: the record of its answer is. */

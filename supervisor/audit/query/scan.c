@@ -205,8 +205,8 @@ prepare(
 	(void)sqlite3_bind_int64(s, 4, (sqlite3_int64)q->to_ns);
 	for (size_t i = 0; i < ARRAY_LEN(text); i++) {
 		if (text[i] != NULL)
-			(void)sqlite3_bind_text(
-			    s, 5 + (int)i, text[i], -1, SQLITE_STATIC);
+			(void)sqlite3_bind_text(s, 5 + (int)i, text[i],
+			    (int)log_record_head(text[i]), SQLITE_STATIC);
 	}
 	if (q->contains != NULL) /* bytes: instr then compares bytes */
 		(void)sqlite3_bind_blob(
@@ -263,6 +263,18 @@ narrow(const struct pass *p, uint64_t *from, uint64_t *to)
 
 /* ---- with an index --------------------------------------------------------------------- */
 
+/* A column has no more than the head of a long name: is this record one of another name
+ * with that head? */
+static bool
+is_namesake(const struct query *q, const struct log_record *record)
+{
+	struct query rest = *q;
+
+	rest.tool = NULL;
+	return q->tool != NULL && q->tool[log_record_head(q->tool)] != '\0' &&
+	       options_match(&rest, record);
+}
+
 static int
 take_row(struct pass *p, sqlite3_stmt *s, uint64_t last)
 {
@@ -276,6 +288,8 @@ take_row(struct pass *p, sqlite3_stmt *s, uint64_t last)
 	if (record->idx != idx || idx >= last)
 		return broken(
 		    p->view, idx, "its number differs from the one in its body");
+	if (!options_match(p->q, record) && is_namesake(p->q, record))
+		return 0;
 	if (!options_match(p->q, record))
 		return broken(p->view, idx, "a column differs from its body");
 	return p->fn(p->arg, record);

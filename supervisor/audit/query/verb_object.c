@@ -37,7 +37,7 @@ static const struct column exec_column[] = {
     {"rule", CELL_TEXT, 0},
 };
 
-/* Matches the path, or its last component if the word is not a path. */
+/* Matches the last component of the path, if the word is not a path. */
 static bool
 names(const char *path, const char *word)
 {
@@ -45,8 +45,6 @@ names(const char *path, const char *word)
 
 	if (path == NULL)
 		return false;
-	if (strcmp(path, word) == 0)
-		return true;
 	return strchr(word, '/') == NULL && slash != NULL && strcmp(slash + 1, word) == 0;
 }
 
@@ -61,7 +59,8 @@ begins(const char *digest, const char *word)
 static bool
 is_meant(const struct ask *ask, const struct log_record *record)
 {
-	return ask->word == NULL ||
+	return ask->word == NULL || log_record_is(record, "program", ask->word) ||
+	       log_record_is(record, "image", ask->word) ||
 	       names(log_record_text(record, "program"), ask->word) ||
 	       names(log_record_text(record, "image"), ask->word) ||
 	       begins(log_record_text(record, "sha256"), ask->word) ||

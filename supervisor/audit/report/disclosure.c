@@ -114,7 +114,7 @@ disclosure_record(const struct handout *h)
 	event_number(&event, KEY_SIZE, h->size);
 	if (h->root != NULL) {
 		base64_put(root, h->root, MERKLE_HASH_LEN);
-		event_text(&event, KEY_ROOT, root);
+		event_short(&event, KEY_ROOT, root);
 	}
 	if (h->format != NULL)
 		event_text(&event, KEY_FORMAT, h->format);

@@ -64,7 +64,7 @@ policy_found_record(const struct policy_found *f, struct event *e)
 	if (f->counter > 0)
 		event_number(e, KEY_VERSION, f->counter);
 	if (f->signers[0] != '\0')
-		event_text(e, KEY_SIGNER, f->signers);
+		event_short(e, KEY_SIGNER, f->signers);
 }
 
 int
