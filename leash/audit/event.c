@@ -256,7 +256,8 @@ event_bytes(struct event *event, enum event_key key, const void *bytes, size_t l
 	put_head(event, key, bytes, head, head < len ? whole : NULL);
 }
 
-void(event_text)(struct event *event, enum event_key key, const char *text)
+void
+event_put_text(struct event *event, enum event_key key, const char *text)
 {
 	event_bytes(event, key, text, strlen(text));
 }

@@ -189,11 +189,11 @@ struct event {
 #define REPORT_DIGEST_LEN 32
 
 void event_begin(struct event *, enum event_kind);
-/* Takes the whole text, of any length.  A longer one than REPORT_TEXT_MAX is cut, with
+/* event_put_text, by the names below, takes the whole text, of any length.  A longer one than REPORT_TEXT_MAX is cut, with
  * the SHA-256 of the whole beside it (KEY_CUT_SHA256); the recorder replaces invalid
  * UTF-8 with U+FFFD.  A field that no longer fits is left out and the event is marked as
  * cut: an event never fails for its length. */
-void event_text(struct event *, enum event_key, const char *);
+void event_put_text(struct event *, enum event_key, const char *);
 void event_bytes(struct event *, enum event_key, const void *, size_t);
 void event_number(struct event *, enum event_key, uint64_t);
 
@@ -214,13 +214,13 @@ void event_name_put(struct event *, enum event_key, const struct event_name *);
  * takes it: the code that fills the array has checked that the whole text fits.
  */
 #define event_text(event, key, text) \
-	((void)EVENT_CHECK_ARRAY(text), (event_text)((event), (key), (text)))
+	((void)EVENT_CHECK_ARRAY(text), event_put_text((event), (key), (text)))
 /* A sentence that may have been cut when it was written into this array: marks the event
  * as cut if the array is full. */
 #define event_sentence(event, key, array) \
 	event_capped((event), (key), (array), sizeof(array))
 void event_capped(struct event *, enum event_key, const char *, size_t cap);
-#define event_short(event, key, text) ((event_text)((event), (key), (text)))
+#define event_short(event, key, text) (event_put_text((event), (key), (text)))
 #define EVENT_CHECK_ARRAY(text) \
 	sizeof(struct { \
 		_Static_assert(__builtin_types_compatible_p( \

@@ -14,7 +14,7 @@ import sys
 HOME = "leash/scrub/foreign.c"
 ROOMS = ("leash/*.c", "leash/exec/*.c", "leash/audit/*.c")
 # name: which arguments are text (None: all from this one on)
-WRITERS = {"event_text": (2, 3), "event_bytes": (2, 3), "wire_put_str": (1, 2), "wire_put_bytes": (1, 2),
+WRITERS = {"event_text": (2, 3), "event_put_text": (2, 3), "event_short": (2, 3), "event_sentence": (2, 3), "event_bytes": (2, 3), "wire_put_str": (1, 2), "wire_put_bytes": (1, 2),
            "put_strings": (2, 3), "dispatch_ends": (1, 3), "log_error": (1, None), "log_warn": (1, None),
            "log_info": (1, None), "log_debug": (1, None)}
 # members of messages that are text of the policy or kennel's

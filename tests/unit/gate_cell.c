@@ -268,7 +268,8 @@ event_begin(struct event *e, enum event_kind kind)
 	memset(&now, 0, sizeof(now));
 }
 
-void(event_text)(struct event *e, enum event_key key, const char *text)
+void
+event_put_text(struct event *e, enum event_key key, const char *text)
 {
 	if (key == KEY_VERDICT)
 		snprintf(now.verdict, sizeof(now.verdict), "%s", text);

@@ -84,7 +84,8 @@ event_sha256(const void *bytes, size_t len, uint8_t ret[REPORT_DIGEST_LEN])
 	mcp_digest(bytes, len, ret);
 }
 
-void(event_text)(struct event *e, enum event_key key, const char *text)
+void
+event_put_text(struct event *e, enum event_key key, const char *text)
 {
 	event_bytes(e, key, text, strlen(text));
 }
