@@ -1900,6 +1900,7 @@ FUZZ_hub = $(sort \
 	    supervisor/serve/launcher/%,$(KENNEL))) \
 	$(filter-out tests/%,$(UNIT_frame) $(UNIT_settings) $(UNIT_lower)) $(SCHEMA) $(UNIT_registry) \
 	supervisor/base/backoff.o \
+	shim/host/codepoint.o \
 	shim/host/install_path.o \
 	supervisor/base/paths.o \
 	supervisor/status/hub_wire.o \
