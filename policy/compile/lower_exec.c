@@ -14,6 +14,7 @@
 #define DIAG_CODE "program"
 
 #include "policy/compile/lower.h"
+#include "policy/lang/check_word.h"
 #include "policy/lang/expand.h"
 
 /* ---- rows ---------------------------------------------------------------------- */
@@ -271,6 +272,14 @@ image_add(struct lower *l, const char *path, struct at at, uint32_t *ret)
 		    "%s goes through a symbolic link that `write` lets the server "
 		    "change: grant %s",
 		    path, real);
+		return -EINVAL;
+	}
+	/* a first line, or a link, may name it where the checker saw another name */
+	if (check_is_loader(path) || check_is_loader(real)) {
+		diag_error(l->diag, at,
+		    "%s is the dynamic loader, which cannot be granted: it can start any "
+		    "program",
+		    real);
 		return -EINVAL;
 	}
 	r = image_check(l, path, real, at);

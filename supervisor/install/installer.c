@@ -80,6 +80,17 @@ put_registry(const struct installer *in, FILE *out)
 	fprintf(out, "%s\n", in->npm.url.tls ? "" : " plain");
 }
 
+/* A node in a home directory may have its libraries beside it. */
+static int
+put_needs(const struct installer *in, FILE *out)
+{
+	static struct draft d; /* large */
+
+	(void)snprintf(d.program, sizeof(d.program), "%s", in->npm.node); /* fits */
+	(void)snprintf(d.modules, sizeof(d.modules), "%s", in->npm.modules);
+	return draft_needs(&d, "    ", out);
+}
+
 static int
 put_policy(const struct installer *in, enum npm_cell cell, FILE *out)
 {
@@ -96,6 +107,8 @@ put_policy(const struct installer *in, enum npm_cell cell, FILE *out)
 		fprintf(out, "    user \"%u\"\n", in->user);
 	if (r == 0)
 		r = put(out, "read", in->npm.modules, "");
+	if (r == 0)
+		r = put_needs(in, out);
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(beside); i++)
 		if (strncmp(in->npm.script, beside[0], strlen(beside[0])) == 0)
 			r = put(out, "read", beside[i], " { optional }");

@@ -156,6 +156,10 @@ def first_lines():
     put(script, "#!/bin/sh -e\n")
     refused_for(body(d, grant, "exec deny /bin/sh -e **"), "denies")
     check(files(body(d, grant, "exec deny /bin/sh -c **")), "the control: another argument")
+    # the loader starts any program, so it is no interpreter, by no name
+    for line in ("#!%s %s\n" % (LOADER, tool), "#!/usr/bin/env ld.so\n" if os.path.exists("/usr/bin/ld.so") else "#!%s\n" % LOADER):
+        put(script, line)
+        refused_for(body(d, grant), "is the dynamic loader, which cannot be granted")
     # a program called env is not the system's
     put(d + "/home/data/env", elf())
     put(script, "#!%s/home/data/env sh\n" % d)
@@ -176,6 +180,11 @@ def environments():
     check([x for x in files(body(d, grant, "exec allow " + private)) if x["target"] == private], "the control")
     put(d + "/pkg/script", "#!%s\n" % python)
     refused_for(body(d, "exec allow %s/pkg/script **" % d), "is not granted")
+    os.unlink(python)
+    os.symlink(LOADER, python)
+    refused_for(body(d, grant), "is the dynamic loader, which cannot be granted")
+    os.unlink(python)
+    os.symlink(private, python)
     # pyvenv.cfg is read because a line says so
     text = AS_USER + "    run %s\n" % python
     refused_for(text + "    exec allow %s\n" % private, "pyvenv.cfg is not granted: add `read %s/pkg/pyvenv.cfg`" % d)
