@@ -1891,6 +1891,7 @@ FUZZ_parse	= tests/unit/ast_print.o $(POLICY_FRONT)
 FUZZ_manifest	= $(SECRETMETA) policy/print/statement.o $(POLICY_FRONT)
 FUZZ_manifest_change	= $(FUZZ_manifest) shim/base/buf.o
 FUZZ_sources	= $(POLICY_FRONT)
+FUZZ_program	= $(UNIT_lower)
 FUZZ_pins	= $(POLICY_FRONT) policy/compile/lower_pins.o policy/compile/source_list.o
 FUZZ_frame	= supervisor/mcp/line/frame.o $(FUZZ_json)
 # kennel serve but what starts it, confines it, starts its servers and asks a person
@@ -2023,6 +2024,7 @@ FUZZ = \
 	parse \
 	pins \
 	plugin_reply \
+	program \
 	query \
 	record_read \
 	remote_message \
