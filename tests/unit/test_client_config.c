@@ -375,80 +375,75 @@ redacted(void **state)
 
 /* A key that is there twice: its line, how many servers are found, and how many of them
  * are refused for what is in them. */
+static const struct {
+	enum dialect dialect;
+	const char *key, *text;
+	size_t line, n, own;
+} duplicates[] = {
+    {DIALECT_JSON, "s", "{\"s\": {},\n\"s\": {\"x\": {\"command\": \"a\"}}}", 2, 1, 0},
+    {DIALECT_JSON, "s", "{\"s\": {\"x\": {\"command\": \"a\"}},\n\"\\u0073\": {}}", 2, 1,
+	0},
+    {DIALECT_JSON, "s",
+	"{\"s\": {\"x\": {\"command\": \"kennel\"},\n\"x\": {\"url\": \"y\"}}}", 2, 2, 0},
+    {DIALECT_JSON, "s",
+	"{\"s\": {\"x\": {\"command\": \"kennel\",\n\"command\": \"b\"},"
+	"\"y\": {\"command\": \"c\"}}}",
+	2, 2, 1},
+    {DIALECT_JSON, "s",
+	"{\"s\": {\"x\": {\"command\": \"a\", \"envFile\": 1,\n\"envFile\": 1}}}", 2, 1,
+	1},
+    {DIALECT_JSON, "s",
+	"{\"s\": {\"x\": {\"command\": \"a\", \"more\": [{\"b\": 1,\n\"b\": "
+	"2}]}}}",
+	2, 1, 1},
+    {DIALECT_JSON, "s",
+	"{\"s\": {\"x\": {\"command\": \"a\"}}, \"t\": {\"u\":1,\n\"u\":1}}", 2, 1, 0},
+    {DIALECT_JSON, "s",
+	"{\"projects\": {\"/p\": {\"s\": {\"x\": {\"command\": "
+	"\"a\"}}}},\n\"projects\": "
+	"{\"/p\": {\"s\": {\"y\": {\"command\": \"b\"}}}}}",
+	2, 2, 0},
+    {DIALECT_JSON, "s",
+	"{\"projects\": {\"/p\": {\"s\": {\"x\": {\"command\": \"a\"}}},\n"
+	"\"/p\": {\"s\": {\"y\": {\"command\": \"b\"}}}}}",
+	2, 2, 0},
+    {DIALECT_TOML, "m", "[m.x]\ncommand = \"a\"\ncommand = \"b\"\n", 3, 1, 1},
+    {DIALECT_TOML, "m", "m = {}\n[m.x]\ncommand = \"a\"\n", 2, 1, 0},
+    {DIALECT_TOML, "m", "[m.x]\ncommand = \"a\"\n[m.\"\\u0078\"]\nargs = []\n", 3, 1, 0},
+    {DIALECT_TOML, "m", "m.x.command = \"a\"\nm.x = {command = \"b\"}\n", 2, 2, 0},
+    {DIALECT_YAML, "extensions", "extensions: {}\nextensions:\n  x:\n    cmd: a\n", 2, 1,
+	0},
+    {DIALECT_YAML, "extensions",
+	"extensions:\n  x:\n    cmd: a\n\"extensi\\u006fns\": {}\n", 4, 1, 0},
+    {DIALECT_YAML, "extensions", "extensions:\n  x:\n    cmd: a\n    'cmd': b\n", 4, 1,
+	1},
+    {DIALECT_YAML, "extensions", "extensions: {x: {cmd: a,\"cmd\": b}}\n", 1, 1, 1},
+    {DIALECT_YAML, "extensions", "other: 1\nother: 2\nextensions:\n  x:\n    cmd: a\n", 2,
+	1, 0},
+};
+
 static void
 twice(void **state)
 {
-	static const struct {
-		enum dialect dialect;
-		const char *key, *text;
-		size_t line, n, own;
-	} row[] = {
-	    {DIALECT_JSON, "s", "{\"s\": {},\n\"s\": {\"x\": {\"command\": \"a\"}}}", 2,
-		1, 0},
-	    {DIALECT_JSON, "s",
-		"{\"s\": {\"x\": {\"command\": \"a\"}},\n\"\\u0073\": {}}", 2, 1, 0},
-	    {DIALECT_JSON, "s",
-		"{\"s\": {\"x\": {\"command\": \"kennel\"},\n\"x\": {\"url\": \"y\"}}}",
-		2, 2, 0},
-	    {DIALECT_JSON, "s",
-		"{\"s\": {\"x\": {\"command\": \"kennel\",\n\"command\": \"b\"},"
-		"\"y\": {\"command\": \"c\"}}}",
-		2, 2, 1},
-	    {DIALECT_JSON, "s",
-		"{\"s\": {\"x\": {\"command\": \"a\", \"envFile\": 1,\n\"envFile\": 1}}}",
-		2, 1, 1},
-	    {DIALECT_JSON, "s",
-		"{\"s\": {\"x\": {\"command\": \"a\", \"more\": [{\"b\": 1,\n\"b\": "
-		"2}]}}}",
-		2, 1, 1},
-	    {DIALECT_JSON, "s",
-		"{\"s\": {\"x\": {\"command\": \"a\"}}, \"t\": {\"u\":1,\n\"u\":1}}", 2,
-		1, 0},
-	    {DIALECT_JSON, "s",
-		"{\"projects\": {\"/p\": {\"s\": {\"x\": {\"command\": "
-		"\"a\"}}}},\n\"projects\": "
-		"{\"/p\": {\"s\": {\"y\": {\"command\": \"b\"}}}}}",
-		2, 2, 0},
-	    {DIALECT_JSON, "s",
-		"{\"projects\": {\"/p\": {\"s\": {\"x\": {\"command\": \"a\"}}},\n"
-		"\"/p\": {\"s\": {\"y\": {\"command\": \"b\"}}}}}",
-		2, 2, 0},
-	    {DIALECT_TOML, "m", "[m.x]\ncommand = \"a\"\ncommand = \"b\"\n", 3, 1, 1},
-	    {DIALECT_TOML, "m", "m = {}\n[m.x]\ncommand = \"a\"\n", 2, 1, 0},
-	    {DIALECT_TOML, "m", "[m.x]\ncommand = \"a\"\n[m.\"\\u0078\"]\nargs = []\n", 3,
-		1, 0},
-	    {DIALECT_TOML, "m", "m.x.command = \"a\"\nm.x = {command = \"b\"}\n", 2, 2,
-		0},
-	    {DIALECT_YAML, "extensions",
-		"extensions: {}\nextensions:\n  x:\n    cmd: a\n", 2, 1, 0},
-	    {DIALECT_YAML, "extensions",
-		"extensions:\n  x:\n    cmd: a\n\"extensi\\u006fns\": {}\n", 4, 1, 0},
-	    {DIALECT_YAML, "extensions", "extensions:\n  x:\n    cmd: a\n    'cmd': b\n",
-		4, 1, 1},
-	    {DIALECT_YAML, "extensions", "extensions: {x: {cmd: a,\"cmd\": b}}\n", 1, 1,
-		1},
-	    {DIALECT_YAML, "extensions",
-		"other: 1\nother: 2\nextensions:\n  x:\n    cmd: a\n", 2, 1, 0},
-	};
 	struct client_file file = {.projects = true};
 
-	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(duplicates); i++) {
 		size_t own = 0;
 
-		file.dialect = row[i].dialect;
-		file.key = row[i].key;
-		assert_int_equal(
-		    config_parse(row[i].dialect, row[i].text, strlen(row[i].text), &tree),
+		file.dialect = duplicates[i].dialect;
+		file.key = duplicates[i].key;
+		assert_int_equal(config_parse(duplicates[i].dialect, duplicates[i].text,
+				     strlen(duplicates[i].text), &tree),
 		    0);
 		assert_int_not_equal(tree.twice, TREE_NONE);
-		assert_int_equal(config_line(&tree, tree.twice), row[i].line);
+		assert_int_equal(config_line(&tree, tree.twice), duplicates[i].line);
 		assert_int_equal(entries_find(&tree, &file, &found), 0);
-		assert_int_equal(found.n, row[i].n);
+		assert_int_equal(found.n, duplicates[i].n);
 		for (size_t k = 0; k < found.n; k++) {
 			assert_int_equal(found.entry[k].kind, ENTRY_OTHER);
 			own += strcmp(found.entry[k].why, "it has a duplicate key") == 0;
 		}
-		assert_int_equal(own, row[i].own);
+		assert_int_equal(own, duplicates[i].own);
 		entries_free(&found);
 		config_free(&tree);
 	}
