@@ -368,6 +368,18 @@ not_in_policy(enum keyword kw, struct at at, struct diag *diag)
 	    kw == KW_CATALOG ? "catalog" : "manifest");
 }
 
+/* A line that reads as a protection, and in this file protects nothing. */
+static void
+no_protection(const struct manifest *m, struct diag *diag)
+{
+	for (size_t i = 0; i < m->field_n; i++)
+		if (strcmp(m->field[i].name.text, "approve") == 0)
+			diag_warning(diag, m->field[i].name.at,
+			    "this `approve` has no effect: write it in the `secret` line "
+			    "of the server, or this statement in a manifest of the "
+			    "project or in the index (kennel-secret(1))");
+}
+
 void
 manifest_check_policy(struct tree *t, struct diag *diag)
 {
@@ -376,6 +388,8 @@ manifest_check_policy(struct tree *t, struct diag *diag)
 	for (i = 0; i < t->manifest_n; i++)
 		if (t->manifest[i].kw != KW_SECRET)
 			not_in_policy(t->manifest[i].kw, t->manifest[i].at, diag);
+		else
+			no_protection(&t->manifest[i], diag);
 	for (i = 0; i < t->declare_n; i++)
 		not_in_policy(t->declare[i].kw, t->declare[i].at, diag);
 }
