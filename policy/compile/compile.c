@@ -121,6 +121,28 @@ expectations(const struct tree *t, const char *only, const struct buf *b, struct
 	return r == 0 && d->error_n > 0 ? -EINVAL : r;
 }
 
+/* No failure is without a text: a caller shows only what is reported. */
+static int
+report_failure(struct diag *d, const struct sealer *sealer, int r)
+{
+	struct at whole = {.file = 0};
+
+	if (r == 0 || r == -ENOMEM || (r == -EINVAL && diag_failures(d) > 0))
+		return r;
+	if (r == -EBADMSG)
+		diag_error(d, whole, "unable to load the sealed file again: %s",
+		    sealer_why(sealer));
+	else if (r == -EMSGSIZE || r == -E2BIG)
+		diag_error(d, whole,
+		    "unable to write the sealed file: it would have more than %u bytes",
+		    SEALED_LEN_MAX);
+	else
+		diag_error(d, whole, "unable to compile: %s",
+		    r == -EINVAL ? "a text is too long for a sealed file, or has a NUL"
+				 : strerror(-r));
+	return -EINVAL;
+}
+
 /*
  * Compiles one server, or all, into one sealed file.  Produces nothing after an
  * error; d contains it.
@@ -130,7 +152,6 @@ seal(const struct tree *t, const char *only, struct buf *out, struct diag *d)
 {
 	struct sealer *sealer = sealer_new();
 	const struct buf *sources;
-	struct at whole = {.file = 0};
 	struct buf bytes;
 	size_t i;
 	int r = sealer == NULL ? -ENOMEM : 0;
@@ -156,11 +177,8 @@ seal(const struct tree *t, const char *only, struct buf *out, struct diag *d)
 	sources = sealer == NULL ? NULL : sealer_sources(sealer);
 	if (r == 0 && sources->len > 0)
 		r = buf_put(out, sources->data, sources->len);
-	if (r == -EBADMSG) {
-		diag_error(d, whole, "unable to load the sealed file again: %s",
-		    sealer_why(sealer));
-		r = -EINVAL;
-	}
+	if (sealer != NULL)
+		r = report_failure(d, sealer, r);
 	buf_free(&bytes);
 	sealer_free(sealer);
 	return r;

@@ -4,6 +4,7 @@
  * byte.  A line that differs from the output of "kennel server pin" is an
  * error; nothing is repaired.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +14,13 @@
 #include "policy/compile/lower.h"
 #include "policy/compile/source_list.h"
 #include "policy/lang/parse.h"
+#include "policy/sealed/load.h"
 #include "policy/sealed/policy.h"
 #include "shim/base/hex.h"
 #include "shim/host/path_open.h"
 
 #define PINFILE_LEN_MAX (16u << 20)
 #define PINFILE_ROWS    65536
-#define BODY_LEN_MAX    (1u << 20)
 #define NAME_MAX_LEN    4096
 
 static const char head[] = "{\"kennel-pins\":1,\"server\":\"";
@@ -206,6 +207,7 @@ line_read(struct sealer *s, const char *p, size_t len, struct sealed_pin *ret)
 	size_t body_len;
 	int n = 0, v = 0;
 
+	static_assert(SEALED_STR_LEN_MAX == 131071, "the message");
 	if (!policy_is_json(p, len))
 		return "invalid JSON";
 	if (!take(&l, "{\"body\":"))
@@ -214,8 +216,9 @@ line_read(struct sealer *s, const char *p, size_t len, struct sealed_pin *ret)
 	if (!skip_value(&l))
 		return "unterminated body";
 	body_len = (size_t)(l.p - body);
-	if (body_len > BODY_LEN_MAX)
-		return "the body is too long";
+	if (body_len > SEALED_STR_LEN_MAX)
+		return "the definition has more than 131071 bytes: remove the line, and "
+		       "what it defines is not offered to the agent";
 	if (!take(&l, ",\"kind\":") || text(&l, kind, sizeof(kind)) < 0 ||
 	    (pin.kind = kind_of(kind)) == 0)
 		return "unknown kind";

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
 #include "policy/cli/verb.h"
+#include "policy/sealed/load.h"
 #include "shim/base/array.h"
 #include "shim/base/buf.h"
 #include "shim/base/fd.h"
@@ -129,6 +129,16 @@ row_known(const struct pinning *p, const struct row *row)
 }
 
 static int
+too_long(struct pinning *p, const struct row *row)
+{
+	char why[128]; /* a sealed policy could not hold it */
+
+	(void)snprintf(why, sizeof(why), "a %s has %zu bytes: expected at most %u",
+	    pin_kind_word(row->kind), row->body.len, SEALED_STR_LEN_MAX);
+	return failed(p, -EMSGSIZE, why);
+}
+
+static int
 row_keep(struct pinning *p, struct row *row)
 {
 	struct row *more;
@@ -140,6 +150,8 @@ row_keep(struct pinning *p, struct row *row)
 		row_free(row);
 		return 0;
 	}
+	if (row->body.len > SEALED_STR_LEN_MAX)
+		return too_long(p, row);
 	p->bytes += row->body.len + row->name.len;
 	if (p->row_n == ROWS_MAX || p->bytes > BYTES_MAX)
 		return failed(p, -E2BIG, "the server defines more than can be pinned");

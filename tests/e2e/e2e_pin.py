@@ -372,5 +372,42 @@ def diff():
     within("\ngone tool zzz\n", p.out)
 
 
+LONGEST = 131071  # bytes of a text in a sealed policy
+
+
+def all_name(p, *reasons):
+    """check, compile and run of this policy fail with these texts, also in the answer to the agent."""
+    for words_ in (("policy", "check", p.path), ("policy", "compile", "-o", TMP + "/long.sealed", p.path)):
+        r = run([KENNEL] + list(words_), env=p.env)
+        equal(r.returncode, 65, r.stderr[-500:])
+        for reason in reasons:
+            within(reason, r.stderr.decode()[-4000:], words_)
+    r = run([KENNEL, "run", "t"], env=p.env, stdin='{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+    for reason in reasons:
+        within(reason, r.stderr.decode()[-4000:], "run")
+        within(reason, r.stdout.decode()[-4000:], "the agent")
+
+
+@test("a definition that a sealed policy cannot hold is refused with a sentence: by pin, check, compile and run")
+def too_long():
+    p = Place("long", described("x").replace('env ABOUT = "x"', "env ABOUT"))
+    p.env["ABOUT"] = "x" * (LONGEST - 10)  # and the rest of the definition
+    said = p.pin("-o", p.home + "/policies/t.pins", status=125)
+    within("a tool has 131", said)
+    within("bytes: expected at most 131071", said)
+    check(not os.path.exists(p.home + "/policies/t.pins"), "nothing is written")
+    p.env.pop("ABOUT")
+    p.write(described("short", '    pins "t.pins"\n'))
+    for more in (0, 1):
+        body = '{"description":"%s","name":"echo"}'
+        body = body % ("x" * (LONGEST + more - len(body) + 2))
+        with open(p.home + "/policies/t.pins", "w") as f:
+            f.write('{"kennel-pins":1,"server":"t"}\n{"body":%s,"kind":"tool","name":"echo","variant":""}\n' % body)
+        if more == 0:
+            r = run([KENNEL, "policy", "check", p.path], env=p.env)
+            equal(r.returncode, 0, "the control: the longest one: %s" % r.stderr[-500:])
+    all_name(p, "t.pins:2: the definition has more than 131071 bytes")
+
+
 if __name__ == "__main__":
     main()
