@@ -24,6 +24,7 @@
  * message.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/rtnetlink.h>
 #include <linux/sockios.h>
 #include <net/if.h>
@@ -56,6 +57,7 @@
 /* The helper's result, in memory that both have. */
 struct made {
 	int ns_fd;
+	int sys_fd;       /* the host's /proc/sys, while the mounts change; -1: none */
 	int error;        /* of the namespace and its loopback */
 	int listen_error; /* of the sockets, and what it is about: */
 	char object[CELL_OBJECT_MAX];
@@ -199,11 +201,37 @@ new_namespace(int *ret_fd)
 	return fd < 0 ? fd : 0;
 }
 
+/*
+ * The kernel counts TCP's buffers for the whole machine, and a connection could have
+ * megabytes of them.  These limits belong to the namespace; twice the usual rmem_max is
+ * what a program gets by asking.
+ */
+static int
+bound_buffers(int sys_fd)
+{
+	static const struct {
+		const char *path, *text;
+	} bounds[] = {
+	    {"net/ipv4/tcp_rmem", "4096 131072 425984\n"},
+	    {"net/ipv4/tcp_wmem", "4096 16384 425984\n"},
+	};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && sys_fd >= 0 && i < ARRAY_LEN(bounds); i++) {
+		r = cell_put_at(sys_fd, bounds[i].path, bounds[i].text);
+		if (r == -ENOENT)
+			r = 0; /* a kernel without TCP */
+	}
+	return r;
+}
+
 static _Noreturn void
 net_make(struct cell_child *c, struct made *made)
 {
 	mount_room();
 	made->error = new_namespace(&made->ns_fd);
+	if (made->error == 0)
+		made->error = bound_buffers(made->sys_fd);
 	if (made->error == 0)
 		made->error = configure(c->order->has_relay);
 	if (made->error == 0)
@@ -225,7 +253,8 @@ net_begin(struct cell_child *c)
 
 	if (made == MAP_FAILED)
 		return cell_fault(c, -errno, "");
-	*made = (struct made){.ns_fd = -1};
+	*made = (struct made){
+	    .ns_fd = -1, .sys_fd = open("/proc/sys", O_PATH | O_DIRECTORY | O_CLOEXEC)};
 	/* The kernel's call: fork(3) would run what a library registered for it, and has no
 	 * shared descriptors. No signal: nothing else waits for it. */
 	pid = syscall(SYS_clone, CLONE_FILES, NULL, NULL, NULL, 0);
@@ -247,6 +276,7 @@ net_join(struct cell_child *c)
 	/* The helper exits by itself, and only the namespace and its sockets remain. */
 	if (waitpid(c->net_pid, &status, __WALL) != c->net_pid)
 		return cell_fault(c, -errno, "");
+	fd_close(&made->sys_fd);
 	r = made->error;
 	if (r == 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
 		r = -EPROTO;

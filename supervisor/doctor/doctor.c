@@ -25,6 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "policy/sealed/policy.h"
 #include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/host/subid.h"
@@ -286,19 +287,38 @@ own_cgroup(char *out, size_t out_cap)
 #define CGROUP_LACKS \
 	"; limit memory then holds for each process, and limit cpu refuses a start"
 
+/* The most that the sockets of a server with the default limits can hold, in GiB. */
+static unsigned long long
+sockets_gib(void)
+{
+	static const struct sealed_server none = {0}; /* without `limit` lines */
+	char text[24] = "";
+	int fd = open("/proc/sys/net/core/wmem_default", O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0 && read(fd, text, sizeof(text) - 1) < 0)
+		text[0] = '\0';
+	fd_close(&fd);
+	return strtoull(text, NULL, 10) * policy_limit(NULL, &none, LIMIT_PROCESSES) *
+		   policy_limit(NULL, &none, LIMIT_FILES) >>
+	       30;
+}
+
 static void
 probe_cgroup(struct finding *f)
 {
-	char dir[600], path[700], text[256] = "";
+	char dir[600], path[700], text[256] = "", lacks[256];
 	int fd = -1;
 	ssize_t n = 0;
 
+	(void)snprintf(lacks, sizeof(lacks),
+	    "%s; the sockets of one server can hold %llu GiB (limit processes x limit "
+	    "files x net.core.wmem_default)",
+	    CGROUP_LACKS, sockets_gib());
 	(void)snprintf(f->fix, sizeof(f->fix),
 	    "start the agent in a delegated cgroup: systemd-run --user --scope -p "
 	    "Delegate=yes COMMAND");
 	if (!own_cgroup(dir, sizeof(dir))) {
-		(void)snprintf(
-		    f->said, sizeof(f->said), "no cgroup v2 here%s", CGROUP_LACKS);
+		(void)snprintf(f->said, sizeof(f->said), "no cgroup v2 here%s", lacks);
 		return;
 	}
 	(void)snprintf(path, sizeof(path), "%s/cgroup.controllers", dir);
@@ -312,7 +332,7 @@ probe_cgroup(struct finding *f)
 		   strstr(text, "pids") != NULL && strstr(text, "cpu") != NULL;
 	(void)snprintf(f->said, sizeof(f->said), "%s, controllers: %s%s",
 	    access(dir, W_OK) == 0 ? "delegated" : "not delegated",
-	    text[0] != '\0' ? text : "none", f->holds ? "" : CGROUP_LACKS);
+	    text[0] != '\0' ? text : "none", f->holds ? "" : lacks);
 }
 
 static void

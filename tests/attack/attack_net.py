@@ -1,5 +1,6 @@
 """Rows 41-57: the network.  Each attempt in a cell, with a control that shows what it
 would have reached.  The world of these tests is two network namespaces (world.py)."""
+import json
 import os
 import socket
 import struct
@@ -8,7 +9,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 from kit import *  # noqa: E402,F403
 import world  # noqa: E402
-from net_kit import HELLO, NAMES, egress, probe, recorded  # noqa: E402
+from net_kit import HELLO, NAMES, PROBE, egress, probe, recorded  # noqa: E402
 
 RESET = (["", "ECONNRESET"], "error ECONNRESET")
 API = "net allow api.test.example:443"
@@ -303,6 +304,14 @@ def control_and_domains():
         r = run([KENNEL, "policy", "check", policy("    run /bin/true\n    " + line)])
         check(r.returncode != 0, line, "is taken")
         within(word, r.stdout + r.stderr)
+
+
+@test("attack: a connection that nobody reads holds less than the machine's limits let it hold outside")
+def buffers():
+    (inside,) = probe("", ["queue"])
+    (outside,) = [json.loads(x)["is"] for x in unconfined([sys.executable, PROBE, '["queue"]']).stdout.splitlines()]
+    check(100_000 < inside < 1_000_000, inside)
+    control({"buffers": "ok" if outside > 2 * inside else "%d outside, %d inside" % (outside, inside)}, "buffers")
 
 
 @test("a flood of names does not fill the log: 256 a minute, the rest as a sum")

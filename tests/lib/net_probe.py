@@ -140,6 +140,22 @@ def v_own(address="127.0.0.1"):
     return k.recv(100).decode()
 
 
+def v_queue(wait=1.0):
+    """How many bytes a connection to itself takes that nobody reads."""
+    s = socket.create_server(("127.0.0.1", 0))
+    c = socket.create_connection(s.getsockname(), 3)
+    k, _ = s.accept()
+    c.settimeout(wait)
+    n = 0
+    try:
+        while n < 1 << 28:
+            n += c.send(bytes(65536))
+    except OSError:
+        pass
+    k.close()
+    return n
+
+
 def v_bind(address, port, reuse=False):
     s = socket.socket()
     if reuse:
