@@ -242,6 +242,7 @@ CELL = \
 	leash/cell/mountinfo.o \
 	leash/cell/net.o \
 	leash/cell/ns.o \
+	leash/cell/place.o \
 	leash/cell/shim_plan.o \
 	leash/cell/sockets.o \
 	leash/cell/watched_calls.o \

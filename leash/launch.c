@@ -530,6 +530,7 @@ prepare_cell(struct launch *a)
 	if (r < 0)
 		return refuse(a, LOG_EXIT_FAILED, r, "unable to prepare the cell: %s",
 		    strerror(-r));
+	a->order.log_dir = l->log_dir;
 	a->order.stdin_fd = l->server_in[0];
 	a->order.stdout_fd = l->server_out[1];
 	a->order.stderr_fd = l->server_err[1];

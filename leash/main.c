@@ -55,7 +55,12 @@ static struct leash leash = {
     .server_err = {-1, -1},
     .pass_out = {-1, -1},
     .pass_err = {-1, -1},
-    .cell = {.pid = -1, .pidfd = -1, .channel = -1, .mounts_fd = -1, .moves_fd = -1},
+    .cell = {.pid = -1,
+	.pidfd = -1,
+	.channel = -1,
+	.mounts_fd = -1,
+	.moves_fd = -1,
+	.place_fd = -1},
 };
 
 void

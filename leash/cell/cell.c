@@ -451,6 +451,7 @@ cell_clone(struct start *s, int cgroup_fd, int theirs)
 	struct clone_args args = {.flags = CELL_NAMESPACES | CLONE_PIDFD,
 	    .pidfd = (uint64_t)(uintptr_t)&s->cell->pidfd,
 	    .exit_signal = SIGCHLD};
+	struct rlimit limits[PLACE_LIMITS];
 	sigset_t all, before;
 	long pid;
 	int r = 0;
@@ -461,11 +462,13 @@ cell_clone(struct start *s, int cgroup_fd, int theirs)
 	}
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, &before);
+	place_limits_lower(limits);
 	pid = syscall(SYS_clone3, &args, sizeof(args));
-	if (pid == 0)
-		child_run(s, theirs);
 	if (pid < 0)
 		r = -errno;
+	place_limits_back(limits);
+	if (pid == 0)
+		child_run(s, theirs);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (r != 0)
 		return start_failed(s, r, "make namespaces",
@@ -505,8 +508,12 @@ cell_open(struct start *s)
 int
 cell_start(const struct cell_order *o, struct cell *ret, char why[CELL_WHY_MAX])
 {
-	struct cell cell = {
-	    .pid = -1, .pidfd = -1, .channel = -1, .mounts_fd = -1, .moves_fd = -1};
+	struct cell cell = {.pid = -1,
+	    .pidfd = -1,
+	    .channel = -1,
+	    .mounts_fd = -1,
+	    .moves_fd = -1,
+	    .place_fd = -1};
 	struct start s = {.order = o, .cell = &cell, .why = why, .relay_fd = -1};
 	int pair[2] = {-1, -1}, cgroup_fd = -1, r;
 	uint64_t until_ns;
@@ -522,14 +529,20 @@ cell_start(const struct cell_order *o, struct cell *ret, char why[CELL_WHY_MAX])
 		goto out;
 	}
 	cell.channel = pair[0];
+	watch_prepare(o, &cell);
 	r = cell_clone(&s, cgroup_fd, pair[1]);
 	fd_close(&pair[1]);
 	until_ns = loop_now() + CELL_START_MS_MAX * 1000000ULL;
-	s.bounds = ns_bounds();
+	s.bounds = place_bounds(o->log_dir, &cell.place_fd);
+	if (cell.place_fd < 0)
+		cell_lacks(
+		    &cell, "a place among the user's servers: inotify for the server");
 	while (r == 0 && !s.done)
 		r = hear(&s, until_ns);
 	if (r != 0)
 		goto out;
+	if (cell.cover_n == 0)
+		fd_close(&cell.moves_fd);
 	*ret = cell;
 out:
 	fd_close(&cgroup_fd);
@@ -565,6 +578,7 @@ cell_free(struct cell *cell)
 	fd_close(&cell->channel);
 	fd_close(&cell->mounts_fd);
 	fd_close(&cell->moves_fd);
+	fd_close(&cell->place_fd);
 	free(cell->cover);
 	cell->cover = NULL;
 	free(cell->move);

@@ -50,6 +50,7 @@ struct cell_order {
 	int stdout_fd;
 	int stderr_fd;
 	int shim_fd; /* sealed memfd with the shim's image */
+	int log_dir; /* where the places of cells are (place.c) */
 	/* The cell's sockets are sent to kennel-egress (leash/egress/egress.h).  If
 	 * false, the cell has a loopback and no other address. */
 	bool has_relay;
@@ -82,6 +83,7 @@ struct cell {
 	size_t absent_n;                  /* only the first CELL_ABSENT_MAX */
 	int mounts_fd;    /* the cell's mountinfo (POLLPRI), if there are covers; -1 */
 	int moves_fd;     /* inotify (POLLIN), if a covered name can be renamed; -1 */
+	int place_fd;     /* holds its place (place.c), or -1 */
 	uid_t uid;        /* host uid the server runs as */
 	char cgroup[256]; /* path of its own cgroup, or "" */
 	struct cell_lack lack[CELL_LACKS_MAX];

@@ -63,6 +63,14 @@ put_move(struct cell *cell, int wd, int entry, uint32_t row)
 	return 0;
 }
 
+void
+watch_prepare(const struct cell_order *o, struct cell *cell)
+{
+	/* If none is left, watch_moves() says so, if one is needed.  early: inotify_init1 */
+	if (o->server->mounts.n > 0)
+		cell->moves_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+}
+
 static int
 watch_moves(struct cell *cell, int dir, int entry, uint32_t row)
 {

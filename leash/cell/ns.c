@@ -233,33 +233,6 @@ ns_write_maps(const struct cell *cell, const struct cell_ids *ids, const char **
 	return r;
 }
 
-/* ---- bounds of the cell's watches ----------------------------------------- */
-
-/* Half of the host's limit per user, 0 if it is unknown. */
-static uint32_t
-half_of(const char *path)
-{
-	char text[24] = "";
-	int fd;
-
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	if (read(fd, text, sizeof(text) - 1) < 0)
-		text[0] = '\0';
-	fd_close(&fd);
-	return (uint32_t)(strtoul(text, NULL, 10) / 2);
-}
-
-/* In the leash, which waits for the child's first message meanwhile. */
-struct cell_bounds
-ns_bounds(void)
-{
-	return (struct cell_bounds){
-	    .instances = half_of("/proc/sys/fs/inotify/max_user_instances"),
-	    .watches = half_of("/proc/sys/fs/inotify/max_user_watches")};
-}
-
 /* ---- in the child -------------------------------------------------------- */
 
 /*

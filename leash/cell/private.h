@@ -21,6 +21,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "policy/sealed/policy.h"
@@ -55,7 +56,7 @@ struct cell_ids {
 	bool lent; /* subordinate ids: newuidmap maps them; groups may be dropped */
 };
 
-/* The most inotify instances and watches of the cell: half of what its user may have. */
+/* The most inotify instances and watches of the cell (place.c). */
 struct cell_bounds {
 	uint32_t instances, watches;
 };
@@ -109,9 +110,16 @@ int ns_choose_ids(
     const struct cell_order *, struct cell_ids *ret, char why[CELL_WHY_MAX]);
 /* *ret_why is set if the errno is not enough. */
 int ns_write_maps(const struct cell *, const struct cell_ids *, const char **ret_why);
-struct cell_bounds ns_bounds(void);
 /* ns.c: in the child, in this order */
 cell_step_fn ns_open_up, ns_take_ids, ns_no_more, ns_name, ns_tie;
+
+/* place.c: in the leash */
+#define PLACE_LIMITS 4
+/* What the cell gets, by its place.  *ret_fd holds the place; -1: it has none. */
+struct cell_bounds place_bounds(int dir, int *ret_fd);
+/* Around the creation of the cell's user namespace. */
+void place_limits_lower(struct rlimit before[PLACE_LIMITS]);
+void place_limits_back(const struct rlimit before[PLACE_LIMITS]);
 
 /* mount.c */
 cell_step_fn mount_private, mount_open, mount_open_as_user, mount_reach, mount_root,
@@ -163,6 +171,8 @@ int watch_placed(struct cell *, const struct cell_order *, struct wire_in *,
     const int *fds, size_t fds_n, char why[CELL_WHY_MAX]);
 /* Call after CELL_DONE, if anything is watched. */
 int watch_begin(struct cell *);
+/* Before the cell exists, whose server could take the last inotify instance. */
+void watch_prepare(const struct cell_order *, struct cell *);
 
 /* etc_dev.c: /dev and /etc of the cell */
 cell_step_fn synthetic_open_devices;

@@ -210,7 +210,8 @@ kit_start(struct kit *k, struct run *ret)
 	    .stdin_fd = in[0],
 	    .stdout_fd = out[1],
 	    .stderr_fd = err[1],
-	    .shim_fd = k->shim_fd};
+	    .shim_fd = k->shim_fd,
+	    .log_dir = -1};
 	from = loop_now();
 	r = cell_start(&ret->order, &ret->cell, ret->why);
 	ret->ready_ns = loop_now() - from;
