@@ -707,7 +707,6 @@ KENNEL = \
 	supervisor/secrets/value_request.o \
 	supervisor/serve/agent.o \
 	supervisor/serve/approvals/file_question.o \
-	supervisor/serve/arguments.o \
 	supervisor/serve/asked_text.o \
 	supervisor/serve/bridge.o \
 	supervisor/serve/call.o \
@@ -738,7 +737,6 @@ KENNEL = \
 	supervisor/serve/launcher/session_launcher.o \
 	supervisor/serve/subscriptions.o \
 	supervisor/serve/tasks.o \
-	supervisor/serve/turns.o \
 	supervisor/serve/tools/exposed.o \
 	supervisor/serve/tools/facets.o \
 	supervisor/serve/tools/own_tools.o \

@@ -1,6 +1,7 @@
 /*
  * Pages of tools, prompts, resources and templates. tools/list has kennel's own tools and
- * those that the user exposes; the others are found by tool_search.
+ * those that the user exposes; the others are found by tool_search. What an item that was
+ * reviewed takes is checked here, too.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 
 #include "shim/base/log.h"
 #include "supervisor/base/exit_status.h"
+#include "supervisor/schema/schema.h"
 #include "supervisor/serve/tools/own_tools.h"
 #include "supervisor/serve/private.h"
 #include "supervisor/serve/tools/exposed.h"
@@ -189,4 +191,44 @@ on_list(struct hub *h, struct incoming *in)
 		    p.next); /* likewise */
 	h->told |= 1u << (row - list_rows);
 	reply_result(h, in, p.out, starting ? 0 : LIST_TTL_MS);
+}
+
+/* ---- arguments, against the schema that a person has reviewed --------------------- */
+
+/* A server that was not reviewed judges its arguments itself. */
+
+/* Compiled at the first call. One that cannot be compiled was reported when it was
+ * pinned. */
+static void
+make_schema(struct item *i)
+{
+	struct json schema;
+
+	i->schema_made = true;
+	if (json_get(i->def, "inputSchema", &schema) < 0)
+		return;
+	if (schema_new(schema, &i->schema, NULL, NULL) < 0)
+		log_debug(
+		    "%s.%s: its schema cannot be compiled", i->server->name, i->name);
+}
+
+bool
+arguments_fit(struct item *i, struct json arguments, char why[HUB_TEXT_MAX])
+{
+	static const uint8_t nothing[] = "{}";
+	char what[SCHEMA_WHY_MAX];
+
+	if (!i->pinned)
+		return true;
+	if (!i->schema_made)
+		make_schema(i);
+	if (i->schema == NULL)
+		return true;
+	if (arguments.type == JSON_IS_NONE)
+		arguments = (struct json){nothing, sizeof(nothing) - 1, JSON_IS_OBJECT};
+	if (schema_check(i->schema, arguments, what) == 0)
+		return true;
+	(void)snprintf(why, HUB_TEXT_MAX, "invalid arguments for %s.%.200s: %s",
+	    i->server->name, i->name, what); /* fits */
+	return false;
 }
