@@ -183,8 +183,9 @@ struct asking {
 	struct opened *o;
 	const struct child_order *order;
 	struct control *control;
-	int report_slot;
-	int result; /* -EINPROGRESS, then the result of asked_launch */
+	int report_slot, timer; /* timer -1: a person is being asked */
+	uint64_t until, left;   /* of the start; left: while a person is asked */
+	int result;             /* -EINPROGRESS, then the result of asked_launch */
 	int *status;
 	char *why;
 };
@@ -251,7 +252,33 @@ on_agent(struct loop *loop, int fd, short revents, void *arg)
 static void
 on_time(struct loop *loop, void *arg)
 {
-	ends(arg, -ETIMEDOUT, "the leash does not answer");
+	struct asking *a = arg;
+
+	a->timer = -1;
+	ends(a, -ETIMEDOUT,
+	    report_late(a->o->report)
+		? "the audit recorder has not written an approval in time"
+		: "kennel-leash did not start the server in time");
+}
+
+/* The time of the start passes while no question is open. Each question has its own time,
+ * in the queue. */
+static void
+arm_time(struct asking *a, struct loop *loop)
+{
+	bool asks = queue_next(a->o->questions, 0) != NULL;
+	uint64_t now = loop_now();
+
+	if (asks && a->timer >= 0) {
+		loop_timer_stop(loop, a->timer);
+		a->timer = -1;
+		a->left = a->until > now ? a->until - now : 0;
+	} else if (!asks && a->timer < 0 && a->result == -EINPROGRESS) {
+		a->until = now + a->left;
+		a->timer = loop_timer_at(loop, a->until, on_time, a);
+		if (a->timer < 0)
+			ends(a, -ENOSPC, "no timer left");
+	}
 }
 
 /* The loop has only these until the start succeeds or fails. */
@@ -264,12 +291,15 @@ wait_for_leash(struct asking *a, const struct open_order *order, uint64_t ms)
 	int agent = order->mode != LEASH_RUN
 			? -1
 			: loop_add(loop, STDIN_FILENO, POLLRDHUP, on_agent, a);
-	int timer = loop_timer_at(loop, loop_now() + ms * LOOP_MS, on_time, a);
 
 	a->report_slot = loop_add(loop, report_fd(a->o->report), POLLIN, on_report, a);
-	if (channel < 0 || signals < 0 || timer < 0 || a->report_slot < 0)
+	if (channel < 0 || signals < 0 || a->report_slot < 0)
 		ends(a, -ENOSPC, "no slot in the loop");
+	a->left = ms * LOOP_MS;
 	while (a->result == -EINPROGRESS) {
+		arm_time(a, loop);
+		if (a->result != -EINPROGRESS)
+			break;
 		loop_events(loop, a->report_slot,
 		    report_wants_write(a->o->report) ? POLLIN | POLLOUT : POLLIN);
 		if (loop_once(loop, -1) < 0)
@@ -279,7 +309,7 @@ wait_for_leash(struct asking *a, const struct open_order *order, uint64_t ms)
 	loop_remove(loop, signals);
 	loop_remove(loop, agent);
 	loop_remove(loop, a->report_slot);
-	loop_timer_stop(loop, timer);
+	loop_timer_stop(loop, a->timer);
 }
 
 int
@@ -290,6 +320,7 @@ asked_launch(struct opened *o, const struct child_order *child,
 	struct asking a = {.o = o,
 	    .order = child,
 	    .report_slot = -1,
+	    .timer = -1,
 	    .result = -EINPROGRESS,
 	    .status = ret_status,
 	    .why = why};
@@ -299,7 +330,6 @@ asked_launch(struct opened *o, const struct child_order *child,
 	    .child = &o->child,
 	    .approved = order->approved,
 	    .factor = o->factor};
-	uint64_t ask_ms = policy_limit(&o->found.policy, o->found.server, TIMEOUT_ASK);
 	int r;
 
 	*ret_status = EXIT_FAILED;
@@ -313,7 +343,7 @@ asked_launch(struct opened *o, const struct child_order *child,
 		r = child_order(child, &o->child);
 	}
 	if (r == 0) {
-		wait_for_leash(&a, order, ask_ms + wait_ms);
+		wait_for_leash(&a, order, wait_ms);
 		r = a.result;
 	}
 	control_free(a.control); /* withdraws pending approvals */

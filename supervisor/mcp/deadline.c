@@ -14,6 +14,7 @@
 #include "supervisor/mcp/rpc.h"
 
 #define NO_START_TEXT "the server did not answer its first request in time"
+#define NO_READ_TEXT  "the server did not read its input within `timeout call`"
 
 /* How long the present pause has lasted, up to its limit: a server must not be able
  * to stop its own deadline indefinitely. */
@@ -101,6 +102,16 @@ idle_at(const struct session *s)
 	return s->active_at + s->idle_ns;
 }
 
+/* When a server that reads nothing of a full queue is lost, on the session's clock. The agent
+ * is not read meanwhile, so no deadline of its next calls begins. */
+static uint64_t
+unread_at(const struct session *s)
+{
+	if (s->unread_since == 0 || s->server_eof)
+		return UINT64_MAX;
+	return s->unread_since + s->call_ns;
+}
+
 uint64_t
 session_next_timer(struct session *s, uint64_t now)
 {
@@ -111,6 +122,8 @@ session_next_timer(struct session *s, uint64_t now)
 		due = call->deadline_ns;
 	if (s->start_at != 0 && s->start_at < due)
 		due = s->start_at;
+	if (unread_at(s) < due)
+		due = unread_at(s);
 	if (due != UINT64_MAX) {
 		clock = session_clock(s);
 		at = now + (due > clock ? due - clock : 0);
@@ -120,6 +133,8 @@ session_next_timer(struct session *s, uint64_t now)
 	due = idle_at(s);
 	at = due < at ? due : at;
 	due = health_next(s);
+	at = due < at ? due : at;
+	due = session_log_behind(s) ? now + REPORT_LATE_MS * LOOP_MS : UINT64_MAX;
 	return due < at ? due : at;
 }
 
@@ -167,7 +182,7 @@ timer_fired(struct loop *l, void *arg)
 	if (now >= idle_at(s))
 		session_stop(s, "idle");
 	health_check(s, now);
-	(void)frame_flush(&s->to_agent);  /* the rest is written later */
-	(void)frame_flush(&s->to_server); /* likewise */
-	session_arm(s);
+	if (clock >= unread_at(s))
+		session_hung(s, NO_READ_TEXT);
+	session_recorded(s); /* writes, and reads an agent that waited for the log */
 }

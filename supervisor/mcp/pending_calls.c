@@ -37,8 +37,9 @@
 #include "supervisor/mcp/rpc.h"
 
 #define HELD_BYTES_MAX ((size_t)32 << 20) /* of all pending calls */
-#define FIRST_NS       (1000 * LOOP_MS)   /* until the first progress notification */
-#define PROGRESS_NS    (5000 * LOOP_MS)   /* between two of them */
+#define RECORD_MS      5000             /* for the recorder to write a person's answer */
+#define FIRST_NS       (1000 * LOOP_MS) /* until the first progress notification */
+#define PROGRESS_NS    (5000 * LOOP_MS) /* between two of them */
 
 /* ---- the list ----------------------------------------------------------------- */
 
@@ -79,6 +80,8 @@ answer_no(struct held *h, const char *text, const char *outcome)
 	h->approval->held = NULL;
 	unlink_held(h);
 }
+
+static void arm_wait(struct session *);
 
 static void
 refuse(struct held *h, const char *text, const char *outcome)
@@ -210,6 +213,10 @@ held_answer(
 		    "refused");
 	else if (s->o.report == NULL)
 		release(h);
+	else {
+		h->until = loop_now() + RECORD_MS * LOOP_MS;
+		arm_wait(s);
+	}
 	session_recorded(s); /* resume what waited for room */
 }
 
@@ -311,7 +318,15 @@ give_up(struct held *h)
 	answer_no(h, text, "no answer yet");
 }
 
-static void arm_wait(struct session *);
+/* The answer is there, and its record is not. */
+static void
+give_up_record(struct held *h)
+{
+	refuse(h,
+	    "kennel: the audit recorder has not written the approval within 5 s; the "
+	    "call was not made. Call again when kennel doctor reports no problem",
+	    "refused");
+}
 
 static void
 on_wait(struct loop *loop, void *arg)
@@ -323,8 +338,12 @@ on_wait(struct loop *loop, void *arg)
 	s->wait_timer = -1;
 	for (; h != NULL; h = next) {
 		next = h->next;
-		if (h->until <= now && h->approval->question != 0)
+		if (h->until > now)
+			continue;
+		if (h->approval->question != 0)
 			give_up(h);
+		else
+			give_up_record(h);
 	}
 	arm_wait(s);
 	session_recorded(s); /* writes */
@@ -337,7 +356,7 @@ arm_wait(struct session *s)
 	const struct held *first = NULL;
 
 	for (const struct held *h = s->held; h != NULL; h = h->next)
-		if (h->approval->question != 0 && h->until < h->approval->until &&
+		if ((h->approval->question == 0 || h->until < h->approval->until) &&
 		    (first == NULL || h->until < first->until))
 			first = h;
 	loop_timer_stop(s->o.loop, s->wait_timer);

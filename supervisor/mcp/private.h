@@ -125,6 +125,8 @@ struct session {
 	uint64_t wait_ns, open_ns; /* of a call for its approval; of the approval */
 	uint64_t start_at;         /* on the session's clock; 0: not waiting */
 	uint64_t active_at;
+	/* on the session's clock: the server reads none of a full queue; 0: it does */
+	uint64_t unread_since;
 	bool started;    /* the first request went out */
 	uint32_t person; /* server requests that a user may be answering */
 	uint64_t paused_at, paused_ns, budget_ns;
@@ -166,6 +168,8 @@ struct session {
 enum verdict { PASS, DROP, HOLD /* of a gate: needs approval */ };
 
 /* session.c: the deadline clock, and messages from kennel */
+/* The agent is not read for want of room in the log. It ends by itself after a second. */
+bool session_log_behind(const struct session *);
 uint64_t session_clock(const struct session *);
 void session_person(struct session *, int change, bool answered);
 /* When the next deadline is due, on loop_now()'s clock; UINT64_MAX: never. */

@@ -231,7 +231,14 @@ session_method(struct session *s, const struct json_message *m)
 static void
 flush(struct session *s)
 {
+	size_t queued = frame_queued(&s->to_server);
 	int to_agent = frame_flush(&s->to_agent), to_server = frame_flush(&s->to_server);
+	size_t left = frame_queued(&s->to_server);
+
+	if (left < FRAME_SOON)
+		s->unread_since = 0;
+	else if (left < queued || s->unread_since == 0)
+		s->unread_since = session_clock(s);
 
 	for (int i = 0; i < s->done_n; i++) {
 		struct done *d = &s->done[i];
@@ -261,12 +268,14 @@ session_done(struct session *s, struct calls *calls, struct call *call, struct j
 	s->done[s->done_n++] = (struct done){calls, call, body.at, body.len, outcome};
 }
 
-/* An agent that is faster than the disk waits; otherwise a full queue would refuse
- * its calls. */
-static bool
-log_is_behind(const struct session *s)
+/* An agent that is faster than the disk waits; otherwise a full queue would refuse its
+ * calls. If the recorder writes nothing at all, they are read, and refused. */
+bool
+session_log_behind(const struct session *s)
 {
-	return s->o.report != NULL && report_pending(s->o.report) > REPORT_QUEUE_MAX / 2;
+	return s->o.report != NULL &&
+	       report_pending(s->o.report) > REPORT_QUEUE_MAX / 2 &&
+	       !report_late(s->o.report);
 }
 
 static bool
@@ -274,7 +283,7 @@ room_for_agent(const struct session *s)
 {
 	return s->replay.phase <= SERVER_DOWN &&
 	       frame_queued(&s->to_server) < FRAME_SOON &&
-	       frame_queued(&s->to_agent) < FRAME_SOON && !log_is_behind(s);
+	       frame_queued(&s->to_agent) < FRAME_SOON && !session_log_behind(s);
 }
 
 static bool
@@ -384,6 +393,7 @@ session_detach(struct session *s)
 	frame_out_free(&s->to_server);
 	frame_out_init(&s->to_server, -1);
 	s->to_server.closed = true;
+	s->unread_since = 0;
 }
 
 int
