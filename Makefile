@@ -720,6 +720,7 @@ KENNEL = \
 	supervisor/serve/lists.o \
 	supervisor/serve/mcp_register.o \
 	supervisor/serve/offers.o \
+	supervisor/serve/open_check.o \
 	supervisor/serve/offers_uri.o \
 	supervisor/serve/parked.o \
 	supervisor/serve/query_tool.o \
@@ -737,6 +738,7 @@ KENNEL = \
 	supervisor/serve/launcher/session_launcher.o \
 	supervisor/serve/subscriptions.o \
 	supervisor/serve/tasks.o \
+	supervisor/serve/turns.o \
 	supervisor/serve/tools/exposed.o \
 	supervisor/serve/tools/facets.o \
 	supervisor/serve/tools/own_tools.o \

@@ -42,9 +42,8 @@
 #define LAST_BYTES_MS        700
 #define LAST_BYTES_ENDING_MS 200
 #define REFUSE_WAIT_MS       20000
-#define ENDS_TEXT_MAX        6144 /* failed_start_put writes at most 5 KB */
+#define ENDS_TEXT_MAX        6144 /* failed_start_put writes 5 KB */
 #define LAST_NEWS_MS         1000 /* for the leash to say how a server ended */
-
 /* The large members are last, and in this order: most are never written. */
 struct run {
 	struct session *session;
@@ -476,6 +475,7 @@ make_session(struct run *u)
 	    .server_out = u->o.child.server_out,
 	    .report = u->o.report,
 	    .questions = u->o.questions,
+	    .hub = u->o.hub != 0,
 	    .keep = u->payloads == NULL ? NULL : payloads_keep,
 	    .keep_arg = u->payloads,
 	    .hear = hear,

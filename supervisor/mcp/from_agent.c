@@ -317,6 +317,32 @@ need_server(struct session *s, const struct json_message *m, const struct method
 	return DROP;
 }
 
+/* True: it was HUB_OPEN, and is answered. */
+static bool
+hub_asks(struct session *s, const struct json_message *m)
+{
+	struct json id = m->top[TOP_ID], of;
+	const struct call *call = NULL;
+	int r;
+
+	if (!s->o.hub || strcmp(s->method, HUB_OPEN) != 0)
+		return false;
+	if (m->top[TOP_PARAMS].type == JSON_IS_OBJECT &&
+	    json_get(m->top[TOP_PARAMS], "id", &of) == 0)
+		call = calls_find(&s->asked, of);
+	buf_clear(&s->text);
+	(void)buf_puts(&s->text, "{\"jsonrpc\":\"2.0\",\"id\":"); /* at the end */
+	(void)buf_put(&s->text, id.at, id.len);                   /* likewise */
+	r = buf_printf(&s->text, ",\"result\":{\"open\":%s}}\n",
+	    call != NULL && (call->state == CALL_OPEN || call->state == CALL_HELD)
+		? "true"
+		: "false");
+	if (r < 0)
+		s->error = r;
+	session_say(s, &s->to_agent);
+	return true;
+}
+
 static enum verdict
 agent_request(struct session *s, const struct json_message *m, bool batch)
 {
@@ -326,6 +352,8 @@ agent_request(struct session *s, const struct json_message *m, bool batch)
 	const char *wrong;
 	int r = 0;
 
+	if (hub_asks(s, m))
+		return DROP;
 	if (batch && method != NULL && (method->flags & METHOD_FIRST) != 0)
 		return refuse(s, m, RPC_REQUEST_BAD,
 		    "kennel: initialize is not allowed in a batch");

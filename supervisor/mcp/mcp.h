@@ -53,6 +53,13 @@ struct pins;  /* supervisor/hub */
  */
 typedef void session_end_fn(void *arg, const char *why);
 
+/*
+ * The request of a hub for {"id": ID}: is its request with this id, a number, still open
+ * here? The result is {"open": true} or false. It is answered by the session, whatever the
+ * server does, in the order of the lines; it is not in the log.
+ */
+#define HUB_OPEN "kennel/open"
+
 struct session_order {
 	struct loop *loop;
 	const struct policy *policy;
@@ -64,6 +71,7 @@ struct session_order {
 	int server_out;          /* scrubbed stdout; owned by the session */
 	struct report *report;   /* borrowed; NULL: no records (tests) */
 	struct queue *questions; /* borrowed; NULL: no approvals possible */
+	bool hub; /* the agent is `kennel serve`, which asks for HUB_OPEN */
 	/* Stores a payload that the policy wants kept in full; NULL: no storage
 	 * (tests). */
 	int (*keep)(void *arg, const void *, size_t);

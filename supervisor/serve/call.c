@@ -6,11 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "supervisor/approve/approve.h"
 #include "supervisor/hub/hub.h"
 #include "supervisor/serve/private.h"
 #include "supervisor/serve/secrets_tools.h"
 
-#define POLICIES_MS 60000
+#define POLICIES_MS CALL_WAIT_MS /* for the launcher; clients give up after 60 s */
 
 /* Starts that may be waiting for a person, because their secrets are approved per call. */
 static int

@@ -19,6 +19,7 @@
 #include "supervisor/serve/private.h"
 
 #define START_MARGIN_MS 60000 /* the session itself keeps `timeout start` */
+#define ORDER_MARGIN_MS 20000 /* the same, until the launcher has forked the session */
 #define NO_PING         "it did not answer a call in time, nor a ping"
 #define NO_LISTS        "its lists took too long: see `timeout start`"
 #define PAGES_MAX       1000 /* of one list */
@@ -34,12 +35,12 @@ const struct list_row list_rows[LIST_N] = {
 
 /* ---- start ------------------------------------------------------------------- */
 
-/* A start may wait for a person, who is asked about its secrets or its argv. */
+/* asks: it may wait for a person. */
 static uint64_t
-start_ms(const struct server *s)
+start_ms(const struct server *s, uint64_t margin, bool asks)
 {
-	return policy_limit(&s->policy, s->sealed, TIMEOUT_START) + START_MARGIN_MS +
-	       policy_limit(&s->policy, s->sealed, TIMEOUT_ASK);
+	return policy_limit(&s->policy, s->sealed, TIMEOUT_START) + margin +
+	       (asks ? policy_limit(&s->policy, s->sealed, TIMEOUT_ASK) : 0);
 }
 
 int
@@ -63,7 +64,8 @@ downstream_new(struct server *s, enum down_use use, struct downstream **ret)
 	d->fd = d->slot = -1;
 	d->ticket = ++h->tickets;
 	buf_init(&d->waiting, MCP_MESSAGE_MAX);
-	d->deadline = loop_now() + start_ms(s) * LOOP_MS;
+	d->check.at = UINT64_MAX;
+	d->deadline = loop_now() + start_ms(s, ORDER_MARGIN_MS, false) * LOOP_MS;
 	d->next = h->down;
 	h->down = d;
 	if (use == USE_SHARED)
@@ -269,7 +271,7 @@ downstream_relist(struct downstream *d)
 }
 
 void
-downstream_started(struct hub *h, uint32_t ticket, int fd)
+downstream_started(struct hub *h, uint32_t ticket, bool asks, int fd)
 {
 	struct downstream *d = h->down;
 
@@ -290,10 +292,12 @@ downstream_started(struct hub *h, uint32_t ticket, int fd)
 		return;
 	}
 	d->slot = loop_add(&h->loop, fd, POLLIN, downstream_ready, d);
-	if (d->slot < 0)
+	if (d->slot < 0) {
 		downstream_close(d, "too many servers run at once");
-	else
-		greet(d);
+		return;
+	}
+	d->deadline = loop_now() + start_ms(d->server, START_MARGIN_MS, asks) * LOOP_MS;
+	greet(d);
 }
 
 /* ---- answers to them ---------------------------------------------------------- */
@@ -558,9 +562,10 @@ downstreams_next(const struct hub *h)
 {
 	uint64_t next = UINT64_MAX;
 
-	for (const struct downstream *d = h->down; d != NULL; d = d->next)
-		if (d->deadline < next)
-			next = d->deadline;
+	for (const struct downstream *d = h->down; d != NULL; d = d->next) {
+		next = d->deadline < next ? d->deadline : next;
+		next = d->check.at < next ? d->check.at : next;
+	}
 	return next;
 }
 
@@ -568,7 +573,7 @@ void
 downstreams_timer(struct hub *h, uint64_t now)
 {
 	static const char *const late[DOWN_STATE_N] = {
-	    [DOWN_STARTING] = "it did not start in time",
+	    [DOWN_STARTING] = "it did not start in time: the launcher is late",
 	    [DOWN_GREETING] = "it did not start in time",
 	    [DOWN_LISTING] = NO_LISTS,
 	    [DOWN_SERVING] = "the server ended",
@@ -580,8 +585,10 @@ downstreams_timer(struct hub *h, uint64_t now)
 
 	for (; d != NULL; d = next) {
 		next = d->next;
-		if (d->deadline > now)
+		if (d->deadline > now) {
+			open_check_timer(d, now);
 			continue;
+		}
 		if (d->deadline != 0 && d->state != DOWN_STARTING && !hub_room(h)) {
 			d->deadline = now + PROBE_MS * LOOP_MS; /* it is not read */
 			continue;

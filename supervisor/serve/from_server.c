@@ -149,6 +149,9 @@ answer(
 		if (d->own != 0 && text_of(id, own, sizeof(own)) != NULL &&
 		    own[0] == 'k' && strtoul(own + 1, NULL, 10) == d->own)
 			downstream_own(d, m);
+		else if (d->check.route != 0 && text_of(id, own, sizeof(own)) != NULL &&
+			 own[0] == 'o' && strtoul(own + 1, NULL, 10) == d->check.n)
+			open_check_answer(d, m);
 		return;
 	}
 	route = route_find(d, id);

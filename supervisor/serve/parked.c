@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/log.h"
 #include "supervisor/serve/private.h"
 #include "supervisor/serve/secrets_tools.h"
 
@@ -58,6 +59,33 @@ is_due(struct hub *h, const struct parked *p, uint64_t now)
 	return servers_listed(h);
 }
 
+/* The launcher has not answered: what waits only for it is refused. What else is late is
+ * handled without it. */
+static bool
+is_lost(const struct hub *h, const struct parked *p, uint64_t now)
+{
+	if (now < p->until)
+		return false;
+	if (p->why == PARK_NAMES)
+		return !h->has_names;
+	return p->why == PARK_POLICIES && (!h->has_policies || h->finding > 0);
+}
+
+static void
+refuse(struct hub *h, const struct parked *p)
+{
+	struct incoming in = {.line = p->line, .len = p->len};
+
+	if (rpc_scan(p->line, p->len, &in.m) < 0)
+		bug("a line that was scanned before");
+	reply_error(h, &in, RPC_TIMEOUT,
+	    p->why == PARK_NAMES
+		? "kennel: the launcher of kennel serve has not named the servers in "
+		  "time; call again"
+		: "kennel: the launcher of kennel serve has not found the policies in "
+		  "time; call again");
+}
+
 /* For want of room the rest waits longer. */
 static void
 leave(struct hub *h, struct parked *rest)
@@ -93,7 +121,10 @@ parked_wake(struct hub *h)
 			continue;
 		}
 		/* before its server is known it may still have to wait for that */
-		agent_take(h, p->line, p->len, p->why >= PARK_SERVER);
+		if (is_lost(h, p, now))
+			refuse(h, p);
+		else
+			agent_take(h, p->line, p->len, p->why >= PARK_SERVER);
 		free(p);
 	}
 }

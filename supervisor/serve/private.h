@@ -21,6 +21,7 @@
 #include "supervisor/registry/registry.h"
 #include "supervisor/status/latency.h"
 #include "supervisor/serve/offers.h"
+#include "supervisor/serve/open_check.h"
 #include "supervisor/serve/serve.h"
 #include "supervisor/serve/tools/facets.h"
 #include "supervisor/serve/tools/pin_variants.h"
@@ -142,6 +143,7 @@ struct downstream {
 	bool logs, tasks;   /* capabilities */
 	uint32_t own_asked; /* requests of kennel's own whose answers do not matter */
 	uint32_t listening; /* the number of the last subscriptions/listen; 0: none */
+	struct open_check check;
 	char *instructions; /* owned; NULL: none */
 };
 
@@ -263,8 +265,7 @@ struct hub {
 
 /* hub.c */
 void hub_end(struct hub *, const char *why);
-/* Call after a change of what the loop should wait for. */
-void hub_arm(struct hub *);
+void hub_arm(struct hub *); /* after a change of what the loop should wait for */
 /* turns.c: is there room for what a line leads to? Ask before each. Writes what the agent takes. A
  * line that is left must be marked `behind`: it is handled when there is room. */
 bool hub_room(struct hub *);
@@ -274,9 +275,8 @@ void hub_catch_up(struct hub *);
 struct downstream *downstream_behind(const struct hub *);
 
 /* hub_control.c */
-/* Call it before the process confines itself. Without the socket it serves all the same. */
-void hub_control_open(struct hub *);
-void hub_control_close(struct hub *);
+/* Before the process confines itself. Without the socket it serves all the same. */
+void hub_control_open(struct hub *), hub_control_close(struct hub *);
 /* What clients watch may have changed. */
 void hub_control_changed(struct hub *);
 
@@ -390,7 +390,8 @@ bool server_restart(struct server *);
 
 /* downstream.c */
 int downstream_new(struct server *, enum down_use, struct downstream **ret);
-void downstream_started(struct hub *, uint32_t ticket, int fd);
+/* asks: its start may ask a person. */
+void downstream_started(struct hub *, uint32_t ticket, bool asks, int fd);
 /* Sends a line, at once or when it serves: 0, -ENOMEM, or -EMSGSIZE if the server has not
  * read what was sent before. */
 int downstream_send(struct downstream *, const struct buf *line);
@@ -479,7 +480,7 @@ void call_withheld(struct hub *, const struct incoming *, const char *spelled,
 bool call_outlives(struct hub *, const struct incoming *, const struct server *,
     bool in_shared, const char *what);
 #define NO_TASKS "no tasks; call without `task`"
-/* arguments.c: false and why: they do not match the tool's reviewed schema. */
+/* lists.c: false and why: they do not match the tool's reviewed schema. */
 bool arguments_fit(struct item *, struct json arguments, char why[HUB_TEXT_MAX]);
 /* What the policy is asked of this tool; arguments may be JSON_IS_NONE. */
 struct gate_ask call_ask(
@@ -593,7 +594,6 @@ uint32_t agent_can(struct json capabilities);
 void agent_answer(struct hub *, const struct incoming *);
 /* The agent does not get it, because of this error of edit_send: id is the server's. */
 void asking_refuse(struct asking *, struct json id, int error);
-void asking_gone(struct downstream *);
-void asking_cancelled(struct downstream *, struct json id);
+void asking_gone(struct downstream *), asking_cancelled(struct downstream *, struct json);
 
 #endif

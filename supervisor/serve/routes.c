@@ -84,6 +84,7 @@ route_new(struct hub *h, struct incoming *in, struct downstream *d)
 	route->can = agent_can(caps);
 	route_token(route, in);
 	route->began = loop_now();
+	open_check_add(route);
 	d->server->open++;
 	d->server->made++;
 	return route;
@@ -322,6 +323,7 @@ routes_move(struct downstream *from, struct downstream *to)
 	for (size_t i = 1; i <= h->calls.used; i++)
 		if (h->route[i].down == from)
 			h->route[i].down = to;
+	to->check.at = from->check.at;
 }
 
 void

@@ -389,8 +389,10 @@ launcher_ready(struct loop *loop, int socket, short revents, void *arg)
 	else if (type == LAUNCHER_FOUND)
 		on_found(h);
 	else if (type == LAUNCHER_STARTED) {
+		uint32_t ticket = wire_get_u32(&in);
+
 		h->ordered -= h->ordered > 0;
-		downstream_started(h, wire_get_u32(&in), fd);
+		downstream_started(h, ticket, wire_get_u32(&in) == 1, fd);
 		launcher_start(h);
 		fd = -1;
 	} else if (type == LAUNCHER_CONNECTED) {

@@ -281,6 +281,7 @@ say_started(uint32_t ticket)
 	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, LAUNCHER_STARTED);
 	wire_put_u32(&out, ticket);
+	wire_put_u32(&out, ticket % 2);
 	say(&out, fd);
 	fd_close(&fd);
 }

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,13 +15,22 @@
 #include "supervisor/serve/private.h"
 #include "supervisor/serve/secrets_tools.h"
 
-static char taken[64];
+static char taken[64], refused[256];
 
 void
 agent_take(struct hub *h, const uint8_t *line, size_t len, bool waited)
 {
 	assert_true(waited);
 	(void)strncat(taken, (const char *)line, len);
+}
+
+void
+reply_error(struct hub *h, const struct incoming *in, int code, const char *text)
+{
+	assert_int_equal(code, RPC_TIMEOUT);
+	assert_int_equal(in->m.top[TOP_ID].len, 1);
+	(void)snprintf(refused + strlen(refused), sizeof(refused) - strlen(refused),
+	    "%c: %s\n", in->m.top[TOP_ID].at[0], text);
 }
 
 bool
@@ -76,11 +86,44 @@ wait_for_server(void **state)
 	parked_free(&h);
 }
 
+/* What waits for the launcher alone is refused at its time, and what waits for a list, which
+ * a search does without, is handled then. */
+static void
+wait_for_launcher(void **state)
+{
+	static struct hub h;
+	static const uint8_t lines[3][64] = {
+	    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\"}",
+	    "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\"}", "l"};
+	static const enum park why[] = {PARK_NAMES, PARK_POLICIES, PARK_LISTS};
+
+	taken[0] = '\0';
+	h.parked_last = &h.parked;
+	for (int i = 0; i < 3; i++)
+		assert_true(park(&h,
+		    &(struct incoming){
+			.line = lines[i], .len = strlen((const char *)lines[i])},
+		    why[i], NULL, 3600000));
+	parked_wake(&h);
+	assert_non_null(h.parked); /* control: the time is not over */
+	assert_string_equal(refused, "");
+	for (struct parked *p = h.parked; p != NULL; p = p->next)
+		p->until = 0;
+	parked_wake(&h);
+	assert_null(h.parked);
+	assert_string_equal(taken, "l");
+	assert_non_null(
+	    strstr(refused, "1: kennel: the launcher of kennel serve has not named"));
+	assert_non_null(
+	    strstr(refused, "2: kennel: the launcher of kennel serve has not found"));
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(wait_for_server),
+	    cmocka_unit_test(wait_for_launcher),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

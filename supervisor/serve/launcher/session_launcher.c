@@ -300,6 +300,19 @@ start(struct launcher *l, struct startable *k, bool one_call,
 	return pair[0];
 }
 
+/* A start asks for the use of secrets, and for a row's argv, which the gate judges. An error
+ * is the session's, which finds it again. */
+static bool
+may_ask(const struct startable *k)
+{
+	static struct asked_approve approve; /* large */
+	char why[LEASH_TEXT_MAX];
+	bool asks = false;
+
+	return k->argv != NULL ||
+	       (asked_approves(&k->policy, &approve, &asks, why) == 0 && asks);
+}
+
 static void
 on_start(struct launcher *l, struct wire_in *in)
 {
@@ -319,6 +332,7 @@ on_start(struct launcher *l, struct wire_in *in)
 	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, LAUNCHER_STARTED);
 	wire_put_u32(&out, ticket);
+	wire_put_u32(&out, fd >= 0 && may_ask(k));
 	answer(l, &out, fd);
 	fd_close(&fd);
 }

@@ -33,8 +33,8 @@ enum launcher_message {
 	LAUNCHER_FOUND = 5, /* no fields: the last server was sent */
 	LAUNCHER_AGAIN = 6, /* str name: find this policy again; answered by SERVER */
 	LAUNCHER_STARTED =
-	    7, /* u32 ticket, and a descriptor: the session's agent side; none:
-				* it could not be started */
+	    7, /* u32 ticket, u32 its start may ask a person, and a descriptor: the
+				* session's agent side; none: it could not be started */
 	LAUNCHER_NAMES = 8,  /* no fields: name every server, which takes no load */
 	LAUNCHER_NAME = 9,   /* as often as fits: str name, str about, u32 it may start */
 	LAUNCHER_NAMED = 11, /* no fields: the last name was sent */
