@@ -8,8 +8,9 @@
  * read.
  * Must never: write the log; hold a key; open another socket.
  *
- * A record counts as sent when the collector's kernel has acknowledged it. After a
- * crash or a lost connection, the records since the last such moment are sent again.
+ * A record counts as sent when the collector has closed the connection after the end of
+ * ours. So a stream ends after STREAM_MAX bytes or STREAM_NS, and the caller starts the next
+ * one. After a lost connection, the records since the last such moment are sent again.
  * Delivery is at least once; a duplicate has the same idx.
  */
 /*
@@ -44,7 +45,9 @@
 #define USAGE \
 	"usage: kennel-ship LOG_DIR POSITION TO FORMAT once|follow present|absent (by " \
 	"kennel audit ship)"
-#define PLACE_EACH 256       /* records between two writes of the position */
+#define PLACE_EACH 256 /* datagrams between two writes of the position */
+#define STREAM_MAX (4u << 20)
+#define STREAM_NS  (60 * NS_PER_S)
 #define POLL_NS    300000000 /* between two checks of the log */
 
 struct ship {
@@ -52,9 +55,12 @@ struct ship {
 	const struct export_format *format;
 	bool present; /* leaves out what is absent */
 	int place_fd;
-	uint64_t next;   /* to be sent */
-	uint64_t placed; /* on disk as the next */
-	char log[33];    /* the log's own name */
+	uint64_t next;           /* to be sent */
+	uint64_t placed;         /* on disk as the next */
+	uint64_t bytes;          /* sent on this stream */
+	uint64_t since;          /* of its first, loop_now() */
+	char log[33];            /* the log's own name */
+	struct ship_place place; /* its checkpoint is of the last look at the log */
 	char host[256];
 	char line[SHIP_LINE_MAX];
 	int error; /* of the socket */
@@ -67,12 +73,21 @@ put_place(struct ship *s)
 {
 	int r;
 
-	if (s->placed == s->next || !ship_all_taken(&s->to))
+	if (s->placed == s->next)
 		return 0;
-	r = ship_place_put(s->place_fd, s->log, s->next);
+	s->place.next = s->next;
+	r = ship_place_put(s->place_fd, s->log, &s->place);
 	if (r == 0)
 		s->placed = s->next;
 	return r;
+}
+
+/* Is this stream to end here? Never in the middle of a message. */
+static bool
+is_due(const struct ship *s)
+{
+	return s->to.way == SHIP_STREAM && s->bytes > 0 &&
+	       (s->bytes >= STREAM_MAX || loop_now() - s->since >= STREAM_NS);
 }
 
 static int
@@ -95,8 +110,15 @@ see_ship(void *arg, const struct log_record *record)
 	s->error = ship_send(&s->to, s->line, len);
 	if (s->error < 0)
 		return s->error;
+	if (s->bytes == 0)
+		s->since = loop_now();
+	s->bytes += len;
 	s->next = record->idx + 1;
-	return s->next - s->placed >= PLACE_EACH ? put_place(s) : 0;
+	if (is_due(s))
+		return -ECANCELED; /* of the scan: see ship_new */
+	return s->to.way == SHIP_DATAGRAM && s->next - s->placed >= PLACE_EACH
+		   ? put_place(s)
+		   : 0;
 }
 
 /* ---- the log ----------------------------------------------------------------------- */
@@ -151,10 +173,14 @@ ship_new(struct ship *s, struct query *q)
 		log_error("unable to read the log: %s", view.why);
 		r = -EBADMSG;
 	} else if (view.size > s->next) {
+		s->place.size = view.size;
+		memcpy(s->place.root, view.root, sizeof(view.root));
 		r = skip_pruned(s, &view);
 		q->first = s->next;
 		if (r == 0)
 			r = log_scan_each(&view, q, see_ship, s);
+		if (r == -ECANCELED)
+			r = 0;
 		if (r < 0 && s->error == 0)
 			log_error("unable to read the log: %s",
 			    view.why[0] != '\0' ? view.why : strerror(-r));
@@ -201,37 +227,85 @@ confine(const char *log_dir)
 		die("unable to confine kennel-ship: %s", strerror(-r));
 }
 
-static void
+/* Has the log this checkpoint? Also if it is older than the first record that is left:
+ * then nothing shows it. */
+static bool
+continues(const char *log_dir, const struct ship_place *place)
+{
+	static struct log_view view;
+	char as_of[24 + 2 * MERKLE_HASH_LEN + 1], hex[2 * MERKLE_HASH_LEN + 1];
+	struct query q = {
+	    .verb = "ship", .to_ns = INT64_MAX, .log = log_dir, .as_of = as_of};
+	int status;
+
+	if (place->size == 0)
+		return true;
+	(void)snprintf(as_of, sizeof(as_of), "%" PRIu64 ":%s", place->size,
+	    hex_put(hex, place->root, sizeof(place->root))); /* fits */
+	status = log_view_open(&q, &view);
+	if (status == ASK_NO_SUCH && place->size < view.first) {
+		log_warn("the records up to %" PRIu64 " were pruned: nothing shows that "
+			 "this log continues what was shipped",
+		    place->size);
+		status = ASK_OK;
+	}
+	log_view_close(&view);
+	return status == ASK_OK;
+}
+
+/* False: the log does not continue what was shipped. */
+static bool
 open_place(struct ship *s, struct query *q, const char *path)
 {
 	static struct log_view view;
+	uint64_t size;
 	int r, status = log_view_open(q, &view);
 
 	if (status != ASK_OK || read_log_name(&view, s->log) < 0)
 		die("unable to read the log: %s", view.why);
+	size = view.size;
 	log_view_close(&view);
-	r = ship_place_open(path, s->log, &s->place_fd, &s->next);
+	r = ship_place_open(path, s->log, &s->place_fd, &s->place);
 	if (r == -EUCLEAN)
-		die("%s is the position in another log; nothing was sent", path);
+		die("%s is damaged, or the position in another log; nothing was sent",
+		    path);
 	if (r < 0)
 		die("unable to open %s: %s", path,
 		    r == -EWOULDBLOCK ? "another kennel-ship uses it" : strerror(-r));
-	s->placed = s->next;
+	s->placed = s->next = s->place.next;
+	if (s->next <= size && continues(q->log, &s->place))
+		return true;
+	log_error(
+	    "this log is not the one of which %" PRIu64 " records were shipped: it "
+	    "was restored from a copy, and went on from an earlier record; nothing "
+	    "was sent; keep both, and remove %s to ship this one from its beginning",
+	    s->next, path);
+	return false;
 }
 
-/* Waits, at most a few seconds, until the collector has acknowledged everything. */
+/* The end of the stream: the position moves on only if the collector has read it all. */
 static int
-last_place(struct ship *s)
+finish(struct ship *s, bool once)
 {
-	const struct timespec pause = {.tv_nsec = 20000000};
+	int r = s->placed == s->next ? 0 : ship_confirm(&s->to);
 
-	for (int i = 0; i < 250 && s->placed != s->next; i++) {
-		if (put_place(s) < 0)
-			return -EIO;
-		if (s->placed != s->next)
-			(void)nanosleep(&pause, NULL);
+	if (r == -ETIMEDOUT) {
+		log_error("the collector did not close the connection within %d s after "
+			  "the end of what was sent, so nothing shows that it read it: "
+			  "records from %" PRIu64 " on will be sent again; give it no "
+			  "proxy that keeps connections open",
+		    SHIP_CLOSE_MS / 1000, s->placed);
+		return ASK_FAILED; /* not again: it would be sent for ever */
 	}
-	return s->placed == s->next ? 0 : -ETIMEDOUT;
+	if (r < 0) {
+		log_error("lost the collector: %s", strerror(-r));
+		return SHIP_AGAIN;
+	}
+	if (put_place(s) < 0) {
+		log_error("unable to store the position");
+		return ASK_FAILED;
+	}
+	return once ? 0 : SHIP_ON;
 }
 
 int
@@ -255,7 +329,8 @@ main(int argc, char **argv)
 	if (gethostname(s.host, sizeof(s.host) - 1) < 0) /* early: uname */
 		s.host[0] = '\0';
 	take_fchown_away();
-	open_place(&s, &q, argv[2]);
+	if (!open_place(&s, &q, argv[2]))
+		return SHIP_TWO;
 	r = ship_connect(argv[3], &s.to);
 	if (r < 0) {
 		log_error("unable to reach %s: %s", argv[3],
@@ -266,9 +341,9 @@ main(int argc, char **argv)
 	confine(argv[1]);
 	for (r = 0; r == 0;) {
 		r = ship_new(&s, &q);
-		if (r == 0)
+		if (r == 0 && s.to.way == SHIP_DATAGRAM)
 			r = put_place(&s);
-		if (once)
+		if (once || is_due(&s))
 			break;
 		(void)nanosleep(&pause, NULL); /* syscalls: nanosleep */
 	}
@@ -276,5 +351,5 @@ main(int argc, char **argv)
 		log_error("lost the collector: %s", strerror(-s.error));
 		return SHIP_AGAIN;
 	}
-	return r == 0 && last_place(&s) == 0 ? 0 : ASK_FAILED;
+	return r == 0 ? finish(&s, once && !is_due(&s)) : ASK_FAILED;
 }

@@ -2,7 +2,11 @@
  * The position in a log up to which it was shipped: one line of fixed length,
  * overwritten in place.
  *
- *	kennel-ship 1 LOG(32) NEXT(20)\n
+ *	kennel-ship 2 LOG(32) NEXT(20) SIZE(20) ROOT(64)\n
+ *
+ * SIZE and ROOT are a checkpoint of the log: one that was restored and has grown past it
+ * again has another root there, or none. Version 1 had neither; it is read, and the next
+ * position is written as version 2.
  *
  * It fits into one sector, which a disk writes atomically. The log itself is the
  * queue; nothing else is stored, however long the collector is unreachable.
@@ -15,19 +19,47 @@
 #include <unistd.h>
 
 #include "shim/base/fd.h"
+#include "shim/base/hex.h"
 #include "supervisor/audit/ship/ship.h"
 
-#define PLACE_HEAD "kennel-ship 1 "
-#define LOG_LEN    32
-#define NEXT_LEN   20
-#define PLACE_END  (sizeof(PLACE_HEAD) - 1 + LOG_LEN + 1 + NEXT_LEN)
+#define PLACE_1  "kennel-ship 1 "
+#define PLACE_2  "kennel-ship 2 "
+#define HEAD_LEN (sizeof(PLACE_1) - 1)
+#define LOG_LEN  32
+#define NEXT_LEN 20
+#define NEXT_AT  (HEAD_LEN + LOG_LEN + 1)
+#define SIZE_AT  (NEXT_AT + NEXT_LEN + 1)
+#define ROOT_AT  (SIZE_AT + NEXT_LEN + 1)
+#define END_1    (NEXT_AT + NEXT_LEN + 1)
+#define END_2    (ROOT_AT + 2 * MERKLE_HASH_LEN + 1)
 
 int
-ship_place_open(const char *path, const char *log, int *ret_fd, uint64_t *ret_next)
+ship_place_read(const char *line, size_t len, const char *log, struct ship_place *ret)
 {
-	char line[SHIP_PLACE_LEN + 1];
-	size_t head = strlen(PLACE_HEAD);
-	uint64_t next = 0;
+	struct ship_place p = {.next = 0};
+	struct span digits = {(const uint8_t *)line + NEXT_AT, NEXT_LEN};
+	bool old = len == END_1 && memcmp(line, PLACE_1, HEAD_LEN) == 0;
+
+	if (!old && (len != END_2 || memcmp(line, PLACE_2, HEAD_LEN) != 0))
+		return -EUCLEAN;
+	if (line[len - 1] != '\n' || line[NEXT_AT - 1] != ' ' || strlen(log) != LOG_LEN ||
+	    memcmp(line + HEAD_LEN, log, LOG_LEN) != 0 || !scan_number(digits, &p.next))
+		return -EUCLEAN;
+	digits.data = (const uint8_t *)line + SIZE_AT;
+	if (!old &&
+	    (line[SIZE_AT - 1] != ' ' || line[ROOT_AT - 1] != ' ' ||
+		!scan_number(digits, &p.size) || p.size < p.next ||
+		!hex_get(line + ROOT_AT, 2 * sizeof(p.root), p.root, sizeof(p.root))))
+		return -EUCLEAN;
+	*ret = p;
+	return 0;
+}
+
+int
+ship_place_open(const char *path, const char *log, int *ret_fd, struct ship_place *ret)
+{
+	struct ship_place place = {.next = 0};
+	char line[SHIP_PLACE_LEN];
 	ssize_t n;
 	int r = 0, fd;
 
@@ -40,20 +72,13 @@ ship_place_open(const char *path, const char *log, int *ret_fd, uint64_t *ret_ne
 		r = -errno;
 		goto out;
 	}
-	n = pread(fd, line, SHIP_PLACE_LEN, 0);
-	r = -EUCLEAN;
-	if (n < 0 || (n > 0 && (size_t)n < PLACE_END))
+	n = pread(fd, line, sizeof(line), 0);
+	if (n != 0)
+		r = n < 0 ? -errno : ship_place_read(line, (size_t)n, log, &place);
+	if (r < 0)
 		goto out;
-	if (n > 0) {
-		struct span digits = {
-		    (const uint8_t *)line + PLACE_END - NEXT_LEN, NEXT_LEN};
-
-		if (memcmp(line, PLACE_HEAD, head) != 0 || strlen(log) != LOG_LEN ||
-		    memcmp(line + head, log, LOG_LEN) != 0 || !scan_number(digits, &next))
-			goto out;
-	}
 	*ret_fd = fd;
-	*ret_next = next;
+	*ret = place;
 	return 0;
 out:
 	fd_close(&fd);
@@ -61,11 +86,12 @@ out:
 }
 
 int
-ship_place_put(int fd, const char *log, uint64_t next)
+ship_place_put(int fd, const char *log, const struct ship_place *place)
 {
-	char line[SHIP_PLACE_LEN + 1];
-	int n =
-	    snprintf(line, sizeof(line), PLACE_HEAD "%.32s %020" PRIu64 "\n", log, next);
+	char line[SHIP_PLACE_LEN], hex[2 * MERKLE_HASH_LEN + 1];
+	int n = snprintf(line, sizeof(line),
+	    PLACE_2 "%.32s %020" PRIu64 " %020" PRIu64 " %s\n", log, place->next,
+	    place->size, hex_put(hex, place->root, sizeof(place->root)));
 
 	/* syscalls: pwrite64 fdatasync */
 	if (pwrite(fd, line, (size_t)n, 0) != n || fdatasync(fd) < 0)

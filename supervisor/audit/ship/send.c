@@ -5,17 +5,16 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include "shim/base/array.h"
 #include "shim/base/fd.h"
+#include "shim/base/loop.h"
 #include "supervisor/audit/ship/ship.h"
 
 #define SEND_WAIT_MS 30000
@@ -135,19 +134,32 @@ ship_send(const struct ship_to *to, const void *message, size_t len)
 	return r == 0 ? send_bytes(to->fd, message, len) : r;
 }
 
-bool
-ship_all_taken(const struct ship_to *to)
+/* A stream's kernel acknowledges what the collector never reads, if it ends before. That it
+ * closes after our end shows that it read to the end: its own end before ours, and a reset,
+ * which is what data that it left unread makes of its close, do not. */
+int
+ship_confirm(const struct ship_to *to)
 {
+	uint64_t until = loop_now() + SHIP_CLOSE_MS * LOOP_MS, now;
 	struct pollfd p = {.fd = to->fd, .events = POLLIN};
-	int waits = 0;
-	char byte;
+	char bytes[512];
+	ssize_t n;
 
 	if (to->way == SHIP_DATAGRAM)
-		return true; /* it is in the collector's queue, else send failed */
-	/* a peer that closed the connection may not have read what its kernel
-	 * received */
-	/* syscalls: ioctl recvfrom */
-	if (poll(&p, 1, 0) > 0 && recv(to->fd, &byte, 1, MSG_DONTWAIT) == 0)
-		return false;
-	return ioctl(to->fd, SIOCOUTQ, &waits) == 0 && waits == 0;
+		return 0;
+	if (recv(to->fd, bytes, 1, MSG_DONTWAIT | MSG_PEEK) == 0)
+		return -EPIPE; /* it has closed before it could read this */
+	/* syscalls: shutdown recvfrom poll clock_gettime */
+	if (shutdown(to->fd, SHUT_WR) < 0)
+		return -errno;
+	while ((now = loop_now()) < until) {
+		if (poll(&p, 1, (int)((until - now) / LOOP_MS) + 1) <= 0)
+			continue;
+		n = recv(to->fd, bytes, sizeof(bytes), MSG_DONTWAIT); /* discarded */
+		if (n == 0)
+			return 0;
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
+			return -errno;
+	}
+	return -ETIMEDOUT;
 }

@@ -146,6 +146,10 @@ run(char *const give[], const char *path, bool once)
 	for (;;) {
 		int status = run_once(give, path, &ends);
 
+		if (status == SHIP_ON) {
+			wait_s = WAIT_FIRST_S;
+			continue;
+		}
 		if (status != SHIP_AGAIN || once)
 			return status == SHIP_AGAIN ? ASK_FAILED : status;
 		if (rest(wait_s, &ends) != 0)
@@ -215,6 +219,7 @@ ship_main(int argc, char **argv)
 	give[5] = (char *)(q.once ? "once" : "follow");
 	give[6] = (char *)(q.absent ? "absent" : "present");
 	status = run(give, path, q.once);
-	(void)record(&q, "ended"); /* already reported, and nothing is sent any more */
-	return status;
+	/* already reported, and nothing is sent any more */
+	(void)record(&q, status == SHIP_TWO ? "refused: two histories" : "ended");
+	return status == SHIP_TWO ? ASK_TAMPERED : status;
 }
