@@ -695,6 +695,7 @@ class Collector:
                     if not n:
                         break
                     self.got.append(f.read(int(n)))
+                f.close()  # the descriptor is open as long as one of them is
                 c.close()
         except (OSError, ValueError):
             pass
