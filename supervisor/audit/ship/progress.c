@@ -73,8 +73,12 @@ ship_place_open(const char *path, const char *log, int *ret_fd, struct ship_plac
 		goto out;
 	}
 	n = pread(fd, line, sizeof(line), 0);
-	if (n != 0)
-		r = n < 0 ? -errno : ship_place_read(line, (size_t)n, log, &place);
+	if (n < 0)
+		r = -errno;
+	else if (n == 0) /* bound to this log before anything is sent of it */
+		r = ship_place_put(fd, log, &place);
+	else
+		r = ship_place_read(line, (size_t)n, log, &place);
 	if (r < 0)
 		goto out;
 	*ret_fd = fd;
