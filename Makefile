@@ -78,6 +78,7 @@ SHIM = \
 
 # Sealed bytes to answers: what a leash may know of policies.
 POLICY_READ = \
+	policy/address/address.o \
 	policy/sealed/accessors.o \
 	policy/sealed/arg_slot.o \
 	policy/sealed/check_bpf.o \
@@ -215,11 +216,16 @@ POLICY_MAKE = \
 	policy/compile/write_sealed.o \
 	policy/diff/diff.o \
 	policy/diff/diff_arguments.o \
+	policy/diff/diff_columns.o \
+	policy/diff/diff_dates.o \
 	policy/diff/diff_exec.o \
 	policy/diff/diff_limits.o \
 	policy/diff/diff_mcp.o \
 	policy/diff/diff_net_paths.o \
 	policy/diff/diff_settings.o \
+	policy/diff/settings_filters.o \
+	policy/diff/settings_mounts.o \
+	policy/diff/settings_rows.o \
 	policy/diff/summarize.o \
 	policy/lang/fmt.o \
 	policy/print/review.o \
@@ -246,7 +252,6 @@ CELL = \
 	leash/cell/shim_plan.o \
 	leash/cell/sockets.o \
 	leash/cell/watched_calls.o \
-	leash/egress/address.o \
 	leash/egress/plan.o \
 	shim/host/passwd_line.o \
 	shim/host/subid.o
@@ -330,7 +335,6 @@ LEASH = \
 # What the server sends to the network, and its resolver.  No socket, no file.
 EGRESS = \
 	$(POLICY_READ) $(BASE) \
-	leash/egress/address.o \
 	leash/egress/client_hello.o \
 	leash/egress/connection.o \
 	leash/egress/dial_wire.o \
@@ -348,7 +352,6 @@ EGRESS = \
 # The network and the host's resolver.  No byte of the server's.
 DIAL = \
 	$(POLICY_READ) $(BASE) \
-	leash/egress/address.o \
 	leash/egress/attempt.o \
 	leash/egress/dial_wire.o \
 	leash/egress/dialer.o \
@@ -1409,7 +1412,6 @@ UNIT_vault = \
 	shim/host/program_paths.o
 UNIT_egress = \
 	$(POLICY_READ) $(BASE) \
-	leash/egress/address.o \
 	leash/egress/client_hello.o \
 	leash/egress/dial_wire.o \
 	leash/egress/dns.o \
@@ -1501,6 +1503,7 @@ UNIT_condition = \
 UNIT_arg_slot	= $(ALGEBRA) $(UNIT_load)
 UNIT_algebra	= $(ALGEBRA) $(UNIT_load)
 UNIT_diff	= $(UNIT_lower)
+UNIT_diff_columns = $(UNIT_lower)
 UNIT_lower = \
 	$(POLICY_READ) \
 	$(filter-out policy/cli/main.o policy/cli/near_file.o policy/cli/same_server.o policy/cli/verb%.o,$(POLICY_MAKE)) \
@@ -1572,6 +1575,7 @@ UNITS = \
 	copy_args \
 	default_filter \
 	diff \
+	diff_columns \
 	dump \
 	egress \
 	exec_state \

@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "leash/egress/address.h"
+#include "policy/address/address.h"
 #include "shim/base/wire.h"
 
 #define DIAL_CHANNEL_FD 3

@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "leash/egress/address.h"
+#include "policy/address/address.h"
 #include "shim/base/wire.h"
 
 #define EGRESS_CHANNEL_FD  3

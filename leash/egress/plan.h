@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "leash/egress/address.h"
+#include "policy/address/address.h"
 #include "policy/sealed/policy.h"
 
 #define PLAN_LISTENERS_MAX 1024

@@ -50,7 +50,10 @@ put(FILE *f, const char *text)
 static void
 tell_text(FILE *out, const struct finding *f)
 {
-	fprintf(out, "  %s: %s", title_of(f), f->domain);
+	char day[SAY_DAY_CAP];
+
+	fprintf(out, "  %s%s%s: %s", title_of(f), f->day != 0 ? " from " : "",
+	    f->day != 0 ? say_day_text(f->day, day) : "", f->domain);
 	if (f->set != NULL) {
 		(void)fputs(f->from != NULL ? ": " : " ", out);
 		put(out, f->set);
@@ -81,6 +84,7 @@ tell_json(struct out *o, const struct finding *f)
 	static const char *const ways[] = {[DIFF_WIDER] = "wider",
 	    [DIFF_NARROWER] = "narrower",
 	    [DIFF_NEUTRAL] = "other"};
+	char day[SAY_DAY_CAP];
 
 	out_object(o, NULL);
 	out_text(o, "way", ways[f->way]);
@@ -89,6 +93,7 @@ tell_json(struct out *o, const struct finding *f)
 	text_or_not(o, "to", f->to_text != NULL ? f->to_text : f->to);
 	text_or_not(o, f->from != NULL ? "set" : "name", f->set);
 	text_or_not(o, "witness", f->witness);
+	text_or_not(o, "from_day", f->day != 0 ? say_day_text(f->day, day) : NULL);
 	out_end(o);
 }
 

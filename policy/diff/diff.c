@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policy/sealed/fields.h"
 #include "shim/base/array.h"
 
 static const uint8_t rank[] = {
@@ -16,19 +17,21 @@ static const uint8_t rank[] = {
 };
 
 enum diff_way
-diff_way(struct state a, struct state b)
+diff_way(struct state a, struct state b, const struct state_more *m, const void *x)
 {
+	if (b.verdict == VERDICT_DENY)
+		return DIFF_NARROWER;
 	if (rank[b.verdict] < rank[a.verdict])
 		return DIFF_WIDER;
-	if (rank[b.verdict] > rank[a.verdict])
-		return DIFF_NARROWER;
-	if (a.factor != b.factor)
-		return b.factor < a.factor ? DIFF_WIDER : DIFF_NARROWER;
-	/* additional protocols or scopes are wider, fewer are not */
-	return (b.more & ~a.more) != 0 ? DIFF_WIDER : DIFF_NARROWER;
+	if (b.verdict == a.verdict && b.factor < a.factor)
+		return DIFF_WIDER;
+	/* a stricter verdict does not make up for something else that is permitted */
+	if (a.more != b.more && (m == NULL || !m->within(x, b.more, a.more)))
+		return DIFF_WIDER;
+	return DIFF_NARROWER;
 }
 
-static void
+void
 finding_free(struct finding *f)
 {
 	free(f->from_text);
@@ -42,6 +45,7 @@ diff_found(struct diff *d, const struct finding *f)
 {
 	struct finding copy = *f, *grown;
 
+	copy.day = d->day;
 	if (d->found_n == d->found_cap) {
 		d->found_cap = d->found_cap == 0 ? 64 : 2 * d->found_cap;
 		grown = realloc(d->found, d->found_cap * sizeof(*grown));
@@ -71,8 +75,8 @@ int
 diff_server(struct diff *d)
 {
 	static int (*const domains[])(struct diff *) = {
-	    diff_exec, diff_nets, diff_paths, diff_gates, diff_flat};
-	int r = 0;
+	    diff_exec, diff_nets, diff_paths, diff_gates, diff_flat, diff_dates};
+	int r = diff_columns(d, sealed_fields);
 
 	for (size_t i = 0; i < ARRAY_LEN(domains) && r == 0; i++)
 		r = domains[i](d);

@@ -7,6 +7,8 @@
  *	diff_arguments.c	arguments that distinguish the conditions of both
  *	diff_net_paths.c	hosts x ports, paths
  *	diff_settings.c		variables, secrets, limits, calls, pins
+ *	diff_dates.c		the same on each later day on which a permission ends
+ *	diff_columns.c		which of these knows which column of a sealed file
  *	summarize.c		changed cells as sets of lines
  *
  * Each domain is divided into cells (policy/algebra), and both matchers are
@@ -28,8 +30,16 @@
 /* One side's answer for one member. */
 struct state {
 	enum sealed_verdict verdict;
-	uint32_t more;             /* net: scopes and protocols, one bit each */
 	enum sealed_factor factor; /* of an ask */
+	/* what exactly is permitted, as a number of the domain's; 0 for a denial */
+	uint32_t more;
+};
+
+/* How a domain compares these numbers: x belongs to the domain. */
+struct state_more {
+	/* Does `old` permit all that `new` permits? */
+	bool (*within)(const void *x, uint32_t new, uint32_t old);
+	void (*say)(const void *x, uint32_t more, FILE *);
 };
 
 enum diff_way { DIFF_WIDER = 1, DIFF_NARROWER, DIFF_NEUTRAL };
@@ -42,6 +52,7 @@ struct finding {
 	char *from_text, *to_text;
 	char *set;     /* the lines that describe the set */
 	char *witness; /* one member */
+	uint32_t day;  /* the first day of the difference, since 1970-01-01; 0: now */
 };
 
 struct diff {
@@ -52,6 +63,7 @@ struct diff {
 	size_t left_out;
 	bool beyond;      /* a domain had too many cells */
 	const char *only; /* only this program, by its canonical name; NULL: all */
+	uint32_t day;     /* the day that is compared; 0: today */
 };
 
 /* All domains of one server: 0 or -ENOMEM. */
@@ -65,10 +77,42 @@ int diff_server(struct diff *);
 /* True if every difference is a smaller permission, and none was left out. */
 bool diff_only_narrower(const struct diff *);
 void diff_free(struct diff *);
+void finding_free(struct finding *); /* its texts */
 /* Adds a finding; takes ownership of its texts, even on failure. */
 int diff_found(struct diff *, const struct finding *);
-/* The direction of the change from a to b. */
-enum diff_way diff_way(struct state a, struct state b);
+/*
+ * The direction of the change from a to b.  m, x: NULL if the domain has no such
+ * numbers.
+ */
+enum diff_way diff_way(
+    struct state a, struct state b, const struct state_more *m, const void *x);
+
+/* ---- diff_dates.c -------------------------------------------------------- */
+
+#define DIFF_DAYS_MAX 64 /* later days; with more, the result is "beyond" */
+
+/* What changes on a later day, because a permission of either side ends. 0, -ENOMEM. */
+int diff_dates(struct diff *);
+
+/* ---- diff_columns.c ------------------------------------------------------ */
+
+struct sealed_field;
+
+enum column_is {
+	COLUMN_UNKNOWN = 0, /* to this table: every pair of policies differs */
+	COLUMN_COMPARED,    /* note: by which file */
+	COLUMN_NOTHING,     /* no change of it is a difference; note: why */
+};
+struct column {
+	uint8_t kind; /* enum sealed_kind */
+	uint8_t is;   /* enum column_is */
+	uint16_t at;  /* offset in the row */
+	const char *note;
+};
+/* What the diff knows about this column. */
+struct column diff_column(const struct sealed_field *);
+/* Reports each of these columns (sealed_fields) that the diff does not know. */
+int diff_columns(struct diff *, const struct sealed_field *);
 
 /* ---- summarize.c --------------------------------------------------------- */
 
@@ -89,6 +133,8 @@ struct regions {
 	uint32_t *hash;
 	size_t asked_n; /* members tested so far */
 	bool beyond;
+	const struct state_more *more; /* NULL: none */
+	const void *more_x;
 };
 
 void regions_free(struct regions *);

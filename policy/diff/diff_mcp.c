@@ -293,18 +293,15 @@ diff_kind(struct diff *d, enum sealed_gate_kind kind, const char *name)
 
 /* ---- gates without a name ------------------------------------------------ */
 
+/* The flag offers it, as long as a line allows it. */
 static enum sealed_verdict
 offer(const struct diff *d, int side, enum sealed_gate_kind kind, uint32_t flag)
 {
 	struct policy_gate_ask ask = {.kind = kind, .name = ""};
-	struct policy_answer a;
 
-	if (d->s[side] == NULL)
+	if (d->s[side] == NULL || (d->s[side]->flags & flag) == 0)
 		return VERDICT_DENY;
-	a = policy_match_gate(d->p[side], d->s[side], &ask);
-	if (a.gate == NULL && (d->s[side]->flags & flag) != 0)
-		return VERDICT_ALLOW;
-	return a.verdict;
+	return policy_match_gate(d->p[side], d->s[side], &ask).verdict;
 }
 
 static int
@@ -312,7 +309,7 @@ diff_offer(struct diff *d, enum sealed_gate_kind kind, const char *name, uint32_
 {
 	struct state from = {.verdict = offer(d, 0, kind, flag)};
 	struct state to = {.verdict = offer(d, 1, kind, flag)};
-	struct finding f = {.domain = name, .way = diff_way(from, to)};
+	struct finding f = {.domain = name, .way = diff_way(from, to, NULL, NULL)};
 
 	if (from.verdict == to.verdict)
 		return 0;

@@ -2,6 +2,7 @@
  * Hosts and ports, files and directories.
  */
 #include "policy/diff/diff.h"
+#include "policy/address/address.h"
 #include "policy/sealed/policy.h"
 #include "shim/base/array.h"
 
@@ -14,7 +15,7 @@
 struct net_row {
 	int side;
 	const struct sealed_net *n;
-	uint32_t more; /* its scope and protocol as bits of struct state */
+	uint32_t more; /* of struct state: its addresses and protocol */
 };
 
 struct net_diff {
@@ -29,47 +30,59 @@ struct net_diff {
 	uint32_t (*port)[2];
 };
 
-/* The bit of this CIDR: lines with the same CIDR share it. */
-static uint32_t
-cidr_bit(const struct net_diff *x, const struct sealed_net *n)
+static struct address_scope
+scope_of(const struct sealed_net *n)
 {
-	const struct sealed_net *m;
-	uint32_t bit = 8;
-	size_t i, k;
-
-	for (i = 0; i < x->row_n; i++) {
-		m = x->row[i].n;
-		if (m->scope != NET_CIDR)
-			continue;
-		if (m->scope_prefix == n->scope_prefix &&
-		    memcmp(m->scope_addr, n->scope_addr, 16) == 0)
-			return x->row[i].more & ~0xffu;
-		for (k = 0; k < i; k++)
-			if (x->row[k].more == x->row[i].more)
-				break;
-		if (k == i)
-			bit++;
-	}
-	return 1u << (bit < 31 ? bit : 31);
+	return (struct address_scope){n->scope, n->scope_addr, n->scope_prefix};
 }
 
+/*
+ * Does b's protocol let a client send all that a's does?  `plain` is not inspected;
+ * PostgreSQL also accepts TLS at once (leash/egress/greeting.c).
+ */
+static bool
+proto_within(uint32_t a, uint32_t b)
+{
+	return a == b || b == NET_PLAIN ||
+	       (a == NET_TLS && (b == NET_NO_SNI || b == NET_STARTTLS_POSTGRES));
+}
+
+static bool
+row_within(const struct sealed_net *a, const struct sealed_net *b)
+{
+	struct address_scope in = scope_of(a), of = scope_of(b);
+
+	return proto_within(a->proto, b->proto) && address_scope_within(&in, &of);
+}
+
+static bool
+net_within(const void *domain, uint32_t new, uint32_t old)
+{
+	const struct net_diff *x = domain;
+
+	return row_within(x->row[new - 1].n, x->row[old - 1].n);
+}
+
+static void
+net_say(const void *domain, uint32_t more, FILE *f)
+{
+	const struct net_diff *x = domain;
+
+	say_net_how(x->row[more - 1].n, f);
+}
+
+static const struct state_more net_more = {net_within, net_say};
+
+/* The number of what this row permits: that of the first row with the same. */
 static uint32_t
 more_of(const struct net_diff *x, const struct sealed_net *n)
 {
-	static const uint32_t scopes[] = {[NET_LOOPBACK] = 1, [NET_PRIVATE] = 2};
-	static const uint32_t protos[] = {
-	    [NET_PLAIN] = 4,
-	    [NET_NO_SNI] = 8,
-	    [NET_STARTTLS_POSTGRES] = 16,
-	    [NET_STARTTLS_SMTP] = 32,
-	    [NET_STARTTLS_IMAP] = 64,
-	    [NET_STARTTLS_MYSQL] = 128,
-	};
-	uint32_t more = n->proto < ARRAY_LEN(protos) ? protos[n->proto] : 0;
+	uint32_t i;
 
-	if (n->scope == NET_CIDR)
-		return more | cidr_bit(x, n);
-	return more | (n->scope < ARRAY_LEN(scopes) ? scopes[n->scope] : 0);
+	for (i = 0; i < x->row_n; i++)
+		if (row_within(n, x->row[i].n) && row_within(x->row[i].n, n))
+			break;
+	return i + 1;
 }
 
 static void
@@ -103,7 +116,7 @@ add_net(struct net_diff *x, int side, const struct sealed_net *n)
 	return 0;
 }
 
-/* The verdict, and all scopes and protocols that matching lines permit. */
+/* The verdict, and the addresses and protocol of the line that decides. */
 static struct state
 net_side(struct net_diff *x, int side, const struct policy_net_ask *ask)
 {
@@ -121,9 +134,8 @@ net_side(struct net_diff *x, int side, const struct policy_net_ask *ask)
 			continue;
 		x->held[i] =
 		    policy_net_miss(x->d->p[side], x->row[i].n, ask) == MISS_NONE;
-		if (x->held[i] && st.verdict != VERDICT_DENY &&
-		    x->row[i].n->verdict != VERDICT_DENY)
-			st.more |= x->row[i].more;
+		if (x->row[i].n == a.net && st.verdict != VERDICT_DENY)
+			st.more = x->row[i].more;
 	}
 	return st;
 }
@@ -186,6 +198,8 @@ diff_nets(struct diff *d)
 
 	if (most == 0)
 		return 0;
+	x.g.more = &net_more;
+	x.g.more_x = &x;
 	x.row = calloc(most, sizeof(*x.row));
 	x.held = calloc(most, sizeof(*x.held));
 	x.range = calloc(most, sizeof(*x.range));
@@ -256,18 +270,56 @@ path_side(struct path_diff *x, int side, const char *path)
 	return st;
 }
 
+static bool
+path_within(const void *domain, uint32_t new, uint32_t old)
+{
+	return false; /* another file, of which the same may be done */
+}
+
+static void
+path_say(const void *domain, uint32_t more, FILE *f)
+{
+	(void)fputs(more == 1 ? " of one source" : " of another source", f);
+}
+
+static const struct state_more path_more = {path_within, path_say};
+
+/* Both sides permit it: is it the same file of the host? */
+static int
+path_source(const struct path_diff *x, const char *path, bool *ret_same)
+{
+	char *at[2];
+	int side;
+
+	for (side = 0; side < 2; side++)
+		at[side] = policy_path_source(x->d->p[side], x->d->s[side], path);
+	*ret_same = at[0] != NULL && at[1] != NULL && strcmp(at[0], at[1]) == 0;
+	side = at[0] == NULL || at[1] == NULL ? -ENOMEM : 0;
+	free(at[0]);
+	free(at[1]);
+	return side;
+}
+
 static int
 path_points(struct path_diff *x, const struct points *paths)
 {
 	struct state from, to;
+	bool same = true;
 	size_t i;
 	int r = 0;
 
 	for (i = 0; i < paths->n && r == 0; i++) {
 		from = path_side(x, 0, paths->v[i]);
 		to = path_side(x, 1, paths->v[i]);
+		if (from.verdict != VERDICT_DENY && to.verdict != VERDICT_DENY)
+			r = path_source(x, paths->v[i], &same);
+		if (!same) {
+			from.more = 1;
+			to.more = 2;
+		}
+		same = true;
 		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): freed by regions_free() */
-		r = regions_cell(&x->g, x->held, from, to, paths->v[i]);
+		r = r != 0 ? r : regions_cell(&x->g, x->held, from, to, paths->v[i]);
 	}
 	return r;
 }
@@ -308,6 +360,7 @@ diff_right(struct diff *d, enum sealed_mount_right right, const char *name)
 	struct path_diff x = {.d = d, .right = right};
 	int r;
 
+	x.g.more = &path_more;
 	r = path_lines(&x, &mentioned);
 	if (r == 0)
 		r = points_paths(&mentioned, &paths);

@@ -3,7 +3,7 @@
  * calls, pins, audit.  Each is a list of (name, value). An entry that is in one
  * list only, or with another value, is a difference.
  */
-#include "policy/diff/diff.h"
+#include "policy/diff/private.h"
 #include "policy/sealed/policy.h"
 #include "shim/base/array.h"
 
@@ -12,30 +12,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/base/output.h"
-#include "shim/base/hex.h"
-
-struct pair {
-	char *name, *value;
-	uint64_t number; /* of a limit, a secret */
-};
-
-struct pairs {
-	struct pair *v;
-	size_t n, cap;
-	bool failed;
-};
-
 /* How to judge entries that are new, gone, or changed. */
 struct flat {
 	const char *domain;
-	void (*read)(const struct policy *, const struct sealed_server *, struct pairs *);
+	settings_read *read;
 	enum diff_way added, removed;
 	enum diff_way (*changed)(const struct pair *from, const struct pair *to);
 	bool alone; /* also reported if only one policy has the server */
 	/* What all entries together are, if having any is narrower than having none. */
 	const char *whole;
+	/* Reported only if this domain has no difference, which would explain it. */
+	const char *unless;
 };
+#define UNTOLD 0 /* instead of a way: another list or domain reports it */
 
 /* ---- lists --------------------------------------------------------------- */
 
@@ -52,9 +41,8 @@ pairs_free(struct pairs *l)
 	memset(l, 0, sizeof(*l));
 }
 
-/* Takes ownership of value. */
-static void
-add(struct pairs *l, const char *name, size_t len, char *value, uint64_t number)
+void
+pairs_add(struct pairs *l, const char *name, size_t len, char *value, uint64_t number)
 {
 	struct pair *grown;
 
@@ -74,16 +62,16 @@ add(struct pairs *l, const char *name, size_t len, char *value, uint64_t number)
 	l->n++;
 }
 
-static char *number_text(uint64_t n) __attribute__((malloc));
-
-static char *
-number_text(uint64_t n)
+char *
+pairs_number(uint64_t n)
 {
 	char text[32];
 
 	(void)snprintf(text, sizeof(text), "%" PRIu64, n);
 	return strdup(text);
 }
+
+/* ---- directions ----------------------------------------------------------- */
 
 static enum diff_way
 always_wider(const struct pair *from, const struct pair *to)
@@ -103,6 +91,13 @@ more_is_wider(const struct pair *from, const struct pair *to)
 {
 	if (from->number == 0 || to->number == 0)
 		return to->number == 0 ? DIFF_WIDER : DIFF_NARROWER;
+	return to->number > from->number ? DIFF_WIDER : DIFF_NARROWER;
+}
+
+/* 0 means no. */
+static enum diff_way
+yes_is_wider(const struct pair *from, const struct pair *to)
+{
 	return to->number > from->number ? DIFF_WIDER : DIFF_NARROWER;
 }
 
@@ -127,283 +122,18 @@ secret_changed(const struct pair *from, const struct pair *to)
 		   : DIFF_WIDER;
 }
 
-/* ---- lists of each kind -------------------------------------------------- */
-
-static void
-read_env(const struct policy *p, const struct sealed_server *s, struct pairs *l)
+/* A call that is refused, whatever its arguments, where it was not. */
+static enum diff_way
+call_changed(const struct pair *from, const struct pair *to)
 {
-	const struct sealed_env *e;
-	char *value;
-	size_t len;
-	FILE *f;
-	uint32_t i;
-
-	for (i = 0; i < s->envs.n; i++) {
-		e = &p->env[s->envs.first + i];
-		value = NULL;
-		f = open_memstream(&value, &len);
-		if (f == NULL) {
-			l->failed = true;
-			return;
-		}
-		if (e->passed)
-			(void)fputs("from the agent's environment", f);
-		else
-			out_string(f, policy_str(p, e->value), e->value.len);
-		if (fclose(f) != 0)
-			l->failed = true;
-		add(l, policy_str(p, e->name), e->name.len, value, 0);
-	}
-}
-
-/* A plugin's program, which the statement does not show: text, then its arguments with
- * the digest of the program, then options. NULL: no memory. */
-static char *
-with_program(const struct policy *p, const struct sealed_secret *c, char *text, size_t at)
-{
-	char *value = NULL;
-	size_t len;
-	FILE *f = open_memstream(&value, &len);
-
-	if (f != NULL) {
-		(void)fprintf(f, "%.*s, program", (int)at, text);
-		say_args(p, c->args, f);
-		(void)fputs(text + at, f);
-		if (fclose(f) != 0) {
-			free(value);
-			value = NULL;
-		}
-	}
-	free(text);
-	return value;
-}
-
-static void
-read_secrets(const struct policy *p, const struct sealed_server *s, struct pairs *l)
-{
-	const struct sealed_secret *c;
-	char *value, *options;
-	uint64_t at;
-	uint32_t i;
-
-	for (i = 0; i < s->secrets.n; i++) {
-		c = &p->secret[s->secrets.first + i];
-		value = say_text(say_secret, p, c);
-		options = say_text(say_secret_tail, p, c);
-		at = 0;
-		if (value != NULL && options != NULL)
-			at = strlen(value) - strlen(options);
-		l->failed = l->failed || options == NULL;
-		if (value != NULL && options != NULL && c->source == SOURCE_PLUGIN) {
-			value = with_program(p, c, value, at);
-			at = value == NULL ? 0 : strlen(value) - strlen(options);
-		}
-		free(options);
-		add(l, policy_str(p, c->name), c->name.len, value,
-		    (uint64_t)c->source << 32 | at);
-	}
-}
-
-static void
-read_limits(const struct policy *p, const struct sealed_server *s, struct pairs *l)
-{
-	const char *name;
-	uint64_t n;
-	int kind;
-
-	for (kind = LIMIT_MEMORY; kind <= LIMIT_KIND_LAST; kind++) {
-		name = policy_limit_name((enum sealed_limit_kind)kind);
-		n = policy_limit(p, s, (enum sealed_limit_kind)kind);
-		add(l, name, strlen(name), n == 0 ? strdup("none") : number_text(n), n);
-	}
-}
-
-/* The size of the private /tmp. */
-static void
-read_tmp(const struct policy *p, const struct sealed_server *s, struct pairs *l)
-{
-	const struct sealed_mount *m;
-	uint32_t i;
-
-	for (i = 0; i < s->mounts.n; i++) {
-		m = &p->mount[s->mounts.first + i];
-		if (m->kind == MOUNT_TMPFS || m->kind == MOUNT_SHM)
-			add(l, policy_str(p, m->target), m->target.len,
-			    number_text(m->size), m->size);
-	}
-}
-
-static void
-read_requires(const struct policy *p, const struct sealed_server *s, struct pairs *l)
-{
-	const struct sealed_require *q;
-	const char *name;
-	uint32_t i;
-
-	for (i = 0; i < s->requires.n; i++) {
-		q = &p->require[s->requires.first + i];
-		name = say_require_name(q->kind);
-		add(l, name, strlen(name), number_text(q->value), q->value);
-	}
-}
-
-static void
-read_place(const struct policy *p, const struct sealed_server *s, struct pairs *l)
-{
-	add(l, "cwd", 3, strdup(policy_str(p, s->cwd)), 0);
-}
-
-static void
-read_user(const struct policy *p, const struct sealed_server *s, struct pairs *l)
-{
-	add(l, "user", 4,
-	    strdup(s->user.len > 0 ? policy_str(p, s->user) : "65534 or who starts it"),
-	    0);
-}
-
-static void
-read_proc(const struct policy *p, const struct sealed_server *s, struct pairs *l)
-{
-	if ((s->flags & SERVER_NO_PROC) == 0)
-		add(l, "/proc", 5, strdup("its own"), 0);
-}
-
-static void
-read_oneshot(const struct policy *p, const struct sealed_server *s, struct pairs *l)
-{
-	if (policy_oneshot(p, s) != ONESHOT_NO)
-		add(l, "calls", 5, strdup("a process each"), 0);
-}
-
-/*
- * The verdict of each filter for each call: the rows against which the loader
- * simulates the filter.
- */
-static void
-read_filter(const struct policy *p, const struct sealed_filter *k, struct pairs *l)
-{
-	const struct sealed_syscall *c;
-	const struct sealed_compare *m;
-	const char *arch = policy_arch_name(k->arch);
-	const struct policy *t = policy_filter_tables(p, &k);
-	char name[160], *value;
-	size_t len;
-	uint32_t i, n;
-	FILE *f;
-
-	for (i = 0; i < k->syscalls.n; i++) {
-		c = &t->syscall[k->syscalls.first + i];
-		value = NULL;
-		f = open_memstream(&value, &len);
-		if (f == NULL) {
-			l->failed = true;
-			return;
-		}
-		(void)fprintf(f, "action %x", c->action);
-		for (n = 0; n < c->compares.n; n++) {
-			m = &t->compare[c->compares.first + n];
-			(void)fprintf(f, " if argument %u & %" PRIx64 " op %u %" PRIx64,
-			    m->arg, m->mask, m->op, m->value);
-		}
-		if (fclose(f) != 0)
-			l->failed = true;
-		(void)snprintf(name, sizeof(name), "%s %s #%u.%u", arch,
-		    policy_str(t, c->name), c->nr, c->compares.n);
-		add(l, name, strlen(name), value, c->action);
-	}
-}
-
-static void
-read_calls(const struct policy *p, const struct sealed_server *s, struct pairs *l)
-{
-	uint32_t i;
-
-	for (i = 0; i < s->filters.n; i++)
-		read_filter(p, &p->filter[s->filters.first + i], l);
-}
-
-static void
-read_pins(const struct policy *p, const struct sealed_server *s, struct pairs *l)
-{
-	const struct sealed_pin *n;
-	char name[600], value[65];
-	uint32_t i;
-
-	for (i = 0; i < s->pins.n; i++) {
-		n = &p->pin[s->pins.first + i];
-		(void)snprintf(name, sizeof(name), "%u %s %s", n->kind,
-		    policy_str(p, n->name), policy_str(p, n->variant));
-		add(l, name, strlen(name), strdup(hex_put(value, n->sha256, 32)), 0);
-	}
-}
-
-static void
-read_audits(const struct policy *p, const struct sealed_server *s, struct pairs *l)
-{
-	const struct sealed_audit *a;
-	char name[600];
-	uint32_t i;
-
-	for (i = 0; i < s->audits.n; i++) {
-		a = &p->audit[s->audits.first + i];
-		(void)snprintf(
-		    name, sizeof(name), "%u %s", a->kind, policy_str(p, a->name));
-		add(l, name, strlen(name), number_text(a->flags), a->flags);
-	}
-}
-
-/* The required digest of a program, if the policy has one. */
-static void
-put_digest(const struct sealed_image *m, FILE *f)
-{
-	static const uint8_t none[32];
-
-	if (memcmp(m->sha256, none, sizeof(none)) == 0)
-		return;
-	(void)fputs(" sha256 ", f);
-	hex_print(f, m->sha256, sizeof(m->sha256));
-}
-
-static void
-read_images(const struct policy *p, const struct sealed_server *s, struct pairs *l)
-{
-	const struct sealed_exec *e;
-	const struct sealed_image *m;
-	const char *path;
-	char *value;
-	uint32_t i;
-	size_t len;
-	FILE *f;
-
-	for (i = 0; i < s->execs.n; i++) {
-		e = &p->exec[s->execs.first + i];
-		m = &p->image[e->asked];
-		path = policy_str(p, m->path);
-		value = NULL;
-		f = open_memstream(&value, &len);
-		if (e->verdict == VERDICT_DENY || f == NULL) {
-			if (f != NULL)
-				(void)fclose(f); /* nothing was written */
-			free(value);
-			continue;
-		}
-		(void)fprintf(f, "%s run by %s", policy_str(p, m->real),
-		    policy_str(p, p->image[e->mapped].real));
-		say_args(p, e->prefix, f);
-		put_digest(m, f);
-		if (e->mapped != e->asked)
-			put_digest(&p->image[e->mapped], f);
-		if (fclose(f) != 0)
-			l->failed = true;
-		add(l, path, strlen(path), value, 0);
-	}
+	return to->number == 1 && from->number != 1 ? DIFF_NARROWER : DIFF_WIDER;
 }
 
 /* ---- comparing ----------------------------------------------------------- */
 
 static const struct flat flats[] = {
     {"program", read_images, DIFF_NEUTRAL, DIFF_NEUTRAL, always_wider, false},
-    {"env", read_env, DIFF_WIDER, DIFF_NARROWER, always_wider, false},
+    {"env", read_env, DIFF_WIDER, DIFF_NEUTRAL, always_wider, false},
     {"secret", read_secrets, DIFF_WIDER, DIFF_NARROWER, secret_changed, true, NULL},
     {"limit", read_limits, DIFF_NEUTRAL, DIFF_NEUTRAL, more_is_wider, false},
     {"tmp", read_tmp, DIFF_WIDER, DIFF_NARROWER, more_is_wider, false},
@@ -412,7 +142,17 @@ static const struct flat flats[] = {
     {"user", read_user, DIFF_WIDER, DIFF_WIDER, always_wider, false},
     {"proc", read_proc, DIFF_WIDER, DIFF_NARROWER, neutral, false},
     {"oneshot", read_oneshot, DIFF_NARROWER, DIFF_WIDER, neutral, false},
-    {"syscall", read_calls, DIFF_WIDER, DIFF_NARROWER, always_wider, false},
+    {"run", read_run, DIFF_NEUTRAL, DIFF_NEUTRAL, neutral, false},
+    {"remote", read_remote, DIFF_WIDER, DIFF_WIDER, always_wider, false},
+    {"start", read_rights, DIFF_WIDER, DIFF_NARROWER, always_wider, false},
+    {"start", read_programs_rights, UNTOLD, UNTOLD, yes_is_wider, false},
+    {"link", read_links, DIFF_NEUTRAL, DIFF_NARROWER, always_wider, false},
+    {"hide", read_hides, DIFF_NARROWER, DIFF_WIDER, neutral, false},
+    {"mount", read_optional, UNTOLD, UNTOLD, yes_is_wider, false},
+    {"until", read_denials, UNTOLD, UNTOLD, less_is_wider, false},
+    {"until", read_call_ends, UNTOLD, UNTOLD, neutral, false},
+    {"syscall", read_calls, DIFF_WIDER, DIFF_NARROWER, call_changed, false},
+    {"filter", read_programs, DIFF_WIDER, DIFF_WIDER, neutral, false, NULL, "syscall"},
     {"pin", read_pins, DIFF_WIDER, DIFF_NARROWER, always_wider, false, "definitions"},
     {"audit", read_audits, DIFF_NEUTRAL, DIFF_WIDER, always_wider, false},
 };
@@ -432,7 +172,7 @@ tell(struct diff *d, const struct flat *k, const struct pair *from, const struct
 	struct finding f = {.domain = k->domain};
 
 	f.way = from == NULL ? k->added : to == NULL ? k->removed : k->changed(from, to);
-	if (from == NULL && to == NULL)
+	if (f.way == UNTOLD)
 		return 0;
 	f.set = strdup(from != NULL ? from->name : to->name);
 	f.from_text = strdup(from != NULL ? from->value : "none");
@@ -504,6 +244,15 @@ unique(struct pairs *l)
 	l->n = n;
 }
 
+static bool
+has_found(const struct diff *d, const char *domain)
+{
+	for (size_t i = 0; i < d->found_n; i++)
+		if (strcmp(d->found[i].domain, domain) == 0)
+			return true;
+	return false;
+}
+
 int
 diff_flat(struct diff *d)
 {
@@ -513,7 +262,8 @@ diff_flat(struct diff *d)
 	int side, r = 0;
 
 	for (i = 0; i < ARRAY_LEN(flats) && r == 0; i++) {
-		if (!both && !flats[i].alone)
+		if ((!both && !flats[i].alone) ||
+		    (flats[i].unless != NULL && has_found(d, flats[i].unless)))
 			continue;
 		memset(list, 0, sizeof(list));
 		for (side = 0; side < 2; side++)

@@ -314,12 +314,10 @@ struct tell {
 };
 
 static char *
-state_text(struct state s)
+state_text(const struct regions *g, struct state s)
 {
-	static const char *const more[] = {"to loopback", "to private", "plain", "no-sni",
-	    "starttls postgres", "starttls smtp", "starttls imap", "starttls mysql"};
 	char *out = NULL;
-	size_t len, i;
+	size_t len;
 	FILE *f = open_memstream(&out, &len);
 
 	if (f == NULL)
@@ -327,11 +325,8 @@ state_text(struct state s)
 	(void)fputs(policy_verdict_name(s.verdict), f);
 	if (s.factor != FACTOR_NONE)
 		(void)fprintf(f, " with %s", policy_factor_name(s.factor));
-	for (i = 0; i < ARRAY_LEN(more); i++)
-		if ((s.more >> i & 1) != 0)
-			(void)fprintf(f, " %s", more[i]);
-	if (s.more >> i != 0)
-		(void)fputs(" to CIDR", f);
+	if (s.more != 0 && g->more != NULL)
+		g->more->say(g->more_x, s.more, f);
 	return fclose(f) == 0 ? out : NULL;
 }
 
@@ -345,17 +340,17 @@ tell_set(struct tell *t, const bool *member, const struct words *w)
 	for (i = 0; !member[i]; i++)
 		;
 	c = &t->g->cell[i];
+	f.way = diff_way(c->from, c->to, t->g->more, t->g->more_x);
 	if (t->told++ >= DIFF_REGIONS_MAX) {
 		t->d->left_out++;
-		if (diff_way(c->from, c->to) == DIFF_WIDER)
+		if (f.way == DIFF_WIDER)
 			t->d->beyond = true;
 		return 0;
 	}
-	f.way = diff_way(c->from, c->to);
 	f.from = policy_verdict_name(c->from.verdict);
 	f.to = policy_verdict_name(c->to.verdict);
-	f.from_text = state_text(c->from);
-	f.to_text = state_text(c->to);
+	f.from_text = state_text(t->g, c->from);
+	f.to_text = state_text(t->g, c->to);
 	f.set = set_text(t->g, t->d, w);
 	f.witness = strdup(c->witness);
 	return diff_found(t->d, &f);

@@ -3,6 +3,7 @@
  * explain, diff, query and doc.  Text is made printable.
  */
 #include "policy/print/statement.h"
+#include "policy/address/address.h"
 #include "policy/sealed/policy.h"
 #include "shim/base/array.h"
 
@@ -232,9 +233,8 @@ say_gate_tail(const struct policy *p, const struct sealed_gate *g, FILE *f)
 }
 
 void
-say_net(const struct policy *p, const void *row, FILE *f)
+say_net_how(const struct sealed_net *n, FILE *f)
 {
-	const struct sealed_net *n = row;
 	static const char *const scopes[] = {
 	    [NET_LOOPBACK] = " to loopback", [NET_PRIVATE] = " to private"};
 	static const char *const protos[] = {
@@ -245,6 +245,21 @@ say_net(const struct policy *p, const void *row, FILE *f)
 	    [NET_STARTTLS_IMAP] = " starttls imap",
 	    [NET_STARTTLS_MYSQL] = " starttls mysql",
 	};
+	char addr[ADDRESS_TEXT_MAX];
+
+	if (n->scope == NET_CIDR)
+		(void)fprintf(f, " to %s/%u", address_text(n->scope_addr, addr),
+		    n->scope_prefix - (address_is_v4(n->scope_addr) ? 96 : 0));
+	else if (n->scope < ARRAY_LEN(scopes) && scopes[n->scope] != NULL)
+		(void)fputs(scopes[n->scope], f);
+	if (n->proto < ARRAY_LEN(protos) && protos[n->proto] != NULL)
+		(void)fputs(protos[n->proto], f);
+}
+
+void
+say_net(const struct policy *p, const void *row, FILE *f)
+{
+	const struct sealed_net *n = row;
 
 	(void)fprintf(f, "net %s ", policy_verdict_name((enum sealed_verdict)n->verdict));
 	if (n->kind == HOST_SUFFIX)
@@ -253,12 +268,7 @@ say_net(const struct policy *p, const void *row, FILE *f)
 	(void)fprintf(f, ":%u", n->port_first);
 	if (n->port_last != n->port_first)
 		(void)fprintf(f, "-%u", n->port_last);
-	if (n->scope == NET_CIDR)
-		(void)fputs(" to CIDR", f);
-	else if (n->scope < ARRAY_LEN(scopes) && scopes[n->scope] != NULL)
-		(void)fputs(scopes[n->scope], f);
-	if (n->proto < ARRAY_LEN(protos) && protos[n->proto] != NULL)
-		(void)fputs(protos[n->proto], f);
+	say_net_how(n, f);
 	say_factor(n->factor, f);
 	say_quoted(p, "because", n->because, f);
 	say_quoted(p, "instead", n->instead, f);

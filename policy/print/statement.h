@@ -12,6 +12,8 @@
 /* The qualifiers of a grant: except, from, when, because ... */
 void say_exec_tail(const struct policy *, const struct sealed_exec *, FILE *);
 void say_gate_tail(const struct policy *, const struct sealed_gate *, FILE *);
+/* " to private plain": to which addresses, by which protocol; nothing for the default. */
+void say_net_how(const struct sealed_net *, FILE *);
 /* " @readonly ..." for enum sealed_class. */
 void say_classes(uint32_t classes, FILE *);
 /* The name of an enum sealed_require_kind. */

@@ -4,6 +4,8 @@
  */
 #include <arpa/inet.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -167,6 +169,28 @@ follow(const struct policy *p, const struct sealed_mount *m, char path[PATH_LEN_
 	return *rest[0] == 0 && *rest[1] == 0 && len > 0;
 }
 
+/* The row that decides about this path, and the path after all links; NULL: none. */
+static const struct sealed_mount *
+path_row(const struct policy *p, const struct sealed_server *s, const char *path,
+    char at[PATH_LEN_MAX])
+{
+	const struct sealed_mount *m;
+	size_t len = strlen(path);
+	uint32_t links;
+
+	if (len >= PATH_LEN_MAX || path[0] != '/')
+		return NULL;
+	memcpy(at, path, len + 1);
+	for (links = 0; links < LINKS_MAX; links++) {
+		m = nearest(p, s, at, strlen(at));
+		if (m == NULL || m->kind != MOUNT_SYMLINK)
+			return m;
+		if (!follow(p, m, at))
+			return NULL;
+	}
+	return NULL;
+}
+
 struct policy_answer
 policy_match_path(const struct policy *p, const struct sealed_server *s, const char *path,
     enum sealed_mount_right right)
@@ -174,20 +198,9 @@ policy_match_path(const struct policy *p, const struct sealed_server *s, const c
 	struct policy_answer answer = {.verdict = VERDICT_DENY};
 	const struct sealed_mount *m;
 	char at[PATH_LEN_MAX];
-	size_t len = strlen(path);
-	uint32_t links;
 
-	if (len >= sizeof(at) || path[0] != '/')
-		return answer;
-	memcpy(at, path, len + 1);
-	for (links = 0; links < LINKS_MAX; links++) {
-		m = nearest(p, s, at, strlen(at));
-		if (m == NULL || m->kind != MOUNT_SYMLINK)
-			break;
-		if (!follow(p, m, at))
-			return answer;
-	}
-	if (m == NULL || links == LINKS_MAX)
+	m = path_row(p, s, path, at);
+	if (m == NULL)
 		return answer;
 	if (m->kind == MOUNT_ETC && strcmp(at, "/etc") != 0 && !policy_etc_has(at))
 		return answer;
@@ -199,4 +212,23 @@ policy_match_path(const struct policy *p, const struct sealed_server *s, const c
 	if (m->kind != MOUNT_DIR || answer.verdict == VERDICT_ALLOW)
 		answer.mount = m;
 	return answer;
+}
+
+char *
+policy_path_source(
+    const struct policy *p, const struct sealed_server *s, const char *path)
+{
+	const struct sealed_mount *m;
+	char at[PATH_LEN_MAX] = "", *text;
+	size_t cap;
+
+	m = path_row(p, s, path, at);
+	cap = sizeof(at) + (m == NULL ? 0 : m->source.len);
+	text = malloc(cap);
+	if (text != NULL && m != NULL && (m->kind == MOUNT_FILE || m->kind == MOUNT_TREE))
+		(void)snprintf(
+		    text, cap, "%s%s", policy_str(p, m->source), at + m->target.len);
+	else if (text != NULL)
+		(void)snprintf(text, cap, "(%u)%s", m == NULL ? 0 : m->kind, at);
+	return text;
 }

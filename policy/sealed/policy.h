@@ -272,6 +272,13 @@ struct policy_answer policy_match_path(const struct policy *,
     const struct sealed_server *, const char *path, enum sealed_mount_right);
 
 /*
+ * What that path is: the host's file, or a place of the cell's own. Allocated; NULL:
+ * no memory.
+ */
+char *policy_path_source(
+    const struct policy *, const struct sealed_server *, const char *path);
+
+/*
  * Why one row does not match a request: the first requirement that fails.  For
  * explanations; uses the same tests as the matcher.
  */

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "leash/egress/address.h"
+#include "policy/address/address.h"
 #include "leash/egress/client_hello.h"
 #include "leash/egress/dial.h"
 #include "leash/egress/dns.h"

@@ -2,8 +2,8 @@
  * Which addresses may be dialed.  An address is 16 bytes, IPv4 as ::ffff:a.b.c.d.
  * An address that is not on the allow-list is refused.
  */
-#ifndef KENNEL_LEASH_EGRESS_ADDRESS_H
-#define KENNEL_LEASH_EGRESS_ADDRESS_H
+#ifndef KENNEL_POLICY_ADDRESS_ADDRESS_H
+#define KENNEL_POLICY_ADDRESS_ADDRESS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,6 +38,9 @@ struct address_scope {
 enum address_class address_class_of(const uint8_t addr[ADDRESS_LEN]);
 bool address_in(
     const uint8_t addr[ADDRESS_LEN], const uint8_t block[ADDRESS_LEN], uint32_t prefix);
+
+/* On every host: does b permit all addresses that a permits? */
+bool address_scope_within(const struct address_scope *a, const struct address_scope *b);
 
 /* May it be dialed?  NULL: yes.  Else the reason, as in "a private address". */
 const char *address_refused(const uint8_t addr[ADDRESS_LEN], const struct address_scope *,

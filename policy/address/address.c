@@ -1,10 +1,10 @@
 /*
  * Which addresses may be dialed: see address.h.
  *
- * Process: kennel-dial.  Trusts no reply of a resolver: the owner of a granted name
- * may point it at any address.  Must never check one address and dial another.
+ * kennel-dial trusts no reply of a resolver: the owner of a granted name may point it
+ * at any address.  It must never check one address and dial another.
  */
-#include "leash/egress/address.h"
+#include "policy/address/address.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -181,6 +181,26 @@ address_refused(const uint8_t addr[ADDRESS_LEN], const struct address_scope *s,
 		return "an address of this machine";
 	return near ? "an address on this machine's own network"
 		    : address_class_name(class);
+}
+
+/*
+ * A block also permits addresses of the host itself, and the other scopes do not, so
+ * that no block is within one of them, and only the block of all addresses contains one.
+ */
+bool
+address_scope_within(const struct address_scope *a, const struct address_scope *b)
+{
+	bool both = a->scope == NET_CIDR && b->scope == NET_CIDR;
+
+	if (both && a->prefix == 128 && b->prefix < 128 &&
+	    address_class_of(a->addr) == ADDRESS_METADATA)
+		return false;
+	if (both)
+		return a->prefix >= b->prefix && address_in(a->addr, b->addr, b->prefix);
+	if (b->scope == NET_CIDR)
+		return b->prefix == 0 &&
+		       (a->scope == NET_PUBLIC || a->scope == NET_PRIVATE);
+	return a->scope == b->scope;
 }
 
 bool
