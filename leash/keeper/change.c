@@ -344,22 +344,44 @@ change_restore(struct peer *peer, struct wire_in *in, struct wire_out *out)
 
 /* ---- grants ----------------------------------------------------------------------- */
 
-int
-change_grant(struct peer *peer, struct wire_in *in, struct wire_out *out)
+/* Is this policy still granted the path? */
+static bool
+is_granted(const struct vault_file_grant *g, const uint8_t id[KEEPER_ID_LEN])
+{
+	const struct vault_file_grant *old;
+
+	for (size_t i = 0; i < vault_file_grant_n(keeper.file); i++) {
+		old = vault_file_grant_at(keeper.file, i);
+		if (strcmp(old->path, g->path) == 0 &&
+		    strcmp(old->server, g->server) == 0 && old->whose == GRANT_POLICY &&
+		    memcmp(old->id, id, KEEPER_ID_LEN) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int
+grant(struct peer *peer, struct wire_in *in, struct wire_out *out, bool after)
 {
 	struct vault_file_grant g = {.path = wire_get_str(in, KEEPER_PATH_MAX)};
-	struct span id;
+	struct span id, source = {.len = KEEPER_ID_LEN};
 	int r;
 
 	g.server = wire_get_str(in, KEEPER_SERVER_MAX);
 	g.whose = wire_get_u32(in);
 	id = wire_get_bytes(in, KEEPER_ID_LEN);
-	if (wire_end(in) < 0 || id.len != KEEPER_ID_LEN)
+	if (after)
+		source = wire_get_bytes(in, KEEPER_ID_LEN);
+	if (wire_end(in) < 0 || id.len != KEEPER_ID_LEN || source.len != KEEPER_ID_LEN)
 		return -EBADMSG;
 	memcpy(g.id, id.data, id.len);
 	g.made = change_now();
 	if (!keeper_is_open())
 		return answer_error(out, -ENOKEY);
+	if (after && !is_granted(&g, source.data))
+		return answer_refuse(out, REASON_NOT_THERE,
+		    "the grant of the earlier policy was revoked: run `kennel secret "
+		    "grant` with the path and --server");
 	r = vault_file_grant(keeper.file, &g);
 	if (r == -EEXIST) /* it may exist already, which is fine */
 		return answer_done(out, 0);
@@ -367,6 +389,20 @@ change_grant(struct peer *peer, struct wire_in *in, struct wire_out *out)
 		log_info("%s is granted to a server, by process %d (%s)", g.path,
 		    peer->pid, peer->who);
 	return change_settle(out, r, 1);
+}
+
+int
+change_grant(struct peer *peer, struct wire_in *in, struct wire_out *out)
+{
+	return grant(peer, in, out, false);
+}
+
+/* A grant that follows from an earlier one must not outlive a revocation that came in
+ * between. */
+int
+change_grant_after(struct peer *peer, struct wire_in *in, struct wire_out *out)
+{
+	return grant(peer, in, out, true);
 }
 
 static int

@@ -82,6 +82,7 @@ enum keeper_message {
 	KEEPER_KEY_REMOVE = 48,
 	KEEPER_KEYS = 50,
 	KEEPER_KEYS_ARE = 51,
+	KEEPER_GRANT_AFTER = 52, /* the same, while another policy's grant exists */
 };
 
 /* What unlocks the vault. */

@@ -32,6 +32,7 @@ static const struct {
     {KEEPER_RESEAL, change_reseal},
     {KEEPER_PHRASE, change_phrase},
     {KEEPER_GRANT, change_grant},
+    {KEEPER_GRANT_AFTER, change_grant_after},
     {KEEPER_REVOKE, change_revoke},
     {KEEPER_REVOKE_ONE, change_revoke_one},
     {KEEPER_VERSIONS, answer_versions},

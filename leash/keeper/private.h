@@ -80,7 +80,8 @@ answer_fn key_challenge, key_add, key_remove, key_list_answer;
 answer_fn answer_hello, answer_lock, answer_release, answer_release_old, answer_versions,
     answer_grants;
 answer_fn change_init, change_unlock, change_put, change_remove, change_restore,
-    change_reseal, change_phrase, change_grant, change_revoke, change_revoke_one;
+    change_reseal, change_phrase, change_grant, change_grant_after, change_revoke,
+    change_revoke_one;
 
 /* A leash's request, with what it points to. */
 struct asking {

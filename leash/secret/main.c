@@ -150,6 +150,13 @@ take_pinentry(struct order *o, const char *value)
 }
 
 static bool
+take_after(struct order *o, const char *value)
+{
+	o->after = value;
+	return hex_is(value, strlen(value), 2 * (size_t)KEEPER_ID_LEN);
+}
+
+static bool
 take_seconds(struct order *o, const char *value)
 {
 	return number(value, SECONDS_MAX, &o->dialog.seconds);
@@ -188,6 +195,7 @@ static const struct option_row {
 	bool (*take)(struct order *, const char *value);
 	const char *expected; /* of an invalid value; NULL: no more is known */
 } option_row[] = {
+    {"--after", TAKES_AFTER, take_after}, /* from kennel */
     {"--digest", TAKES_DIALOG, take_digest},
     {"--fd", TAKES_INPUT, take_fd},
     {"--for", TAKES_TIMES, take_for, MINUTES_EXPECTED},

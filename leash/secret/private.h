@@ -25,6 +25,7 @@ struct order {
 	const char *server, *key_file;
 	const char *digest; /* of an approval, 64 hex digits; NULL */
 	const char *id;     /* of a grant's policy or signer, 64 hex digits; NULL: any */
+	const char *after;  /* the policy from whose grant this one follows; NULL: none */
 	const char *key_id; /* hex digits, the first ones of a security key's id */
 	const char *shape;  /* format of the value, by the manifests; NULL: unknown */
 	bool any_shape;     /* store it whatever its format */
@@ -68,6 +69,7 @@ enum takes { /* the options of a verb, as bits */
 	TAKES_RESTORE = 256,
 	TAKES_SHAPE = 1024,
 	TAKES_ID = 8192,
+	TAKES_AFTER = 65536, /* from kennel */
 	NEEDS_DIGEST = 2048, /* in the place of the path */
 	NO_KEEPER = 512,     /* works without the keeper */
 	TAKES_DIALOG = 4096, /* from kennel approve here */

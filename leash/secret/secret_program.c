@@ -15,7 +15,7 @@ static const struct verb verbs[] = {
     {"versions", show_versions, TAKES_PATH | TAKES_JSON | TAKES_RESTORE},
     {"recover", verb_recover, TAKES_INPUT},
     {"export-recovery", verb_export, TAKES_INPUT | TAKES_KEY},
-    {"grant", verb_grant, NEEDS_PATH | TAKES_SERVER | TAKES_POLICY},
+    {"grant", verb_grant, NEEDS_PATH | TAKES_SERVER | TAKES_POLICY | TAKES_AFTER},
     {"grants", show_grants, TAKES_PATH | TAKES_JSON},
     {"trace", verb_trace, TAKES_INPUT | NO_KEEPER},
     {"revoke", verb_revoke, NEEDS_PATH | TAKES_SERVER | TAKES_ID},

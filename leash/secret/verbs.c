@@ -488,6 +488,7 @@ int
 verb_grant(struct order *o)
 {
 	struct wire_out out;
+	uint8_t after[KEEPER_ID_LEN];
 	struct whose w;
 	int status;
 
@@ -499,11 +500,13 @@ verb_grant(struct order *o)
 	status = whose(o, &w);
 	if (status != STATUS_OK)
 		return status;
-	talk_begin(o, &out, KEEPER_GRANT);
+	talk_begin(o, &out, o->after != NULL ? KEEPER_GRANT_AFTER : KEEPER_GRANT);
 	wire_put_str(&out, o->path);
 	wire_put_str(&out, o->server);
 	wire_put_u32(&out, w.kind);
 	wire_put_bytes(&out, w.id, sizeof(w.id));
+	if (o->after != NULL && hex_get(o->after, strlen(o->after), after, sizeof(after)))
+		wire_put_bytes(&out, after, sizeof(after));
 	status = talk_done(o, &out, NULL);
 	if (status == STATUS_OK)
 		printf("%s: granted to %s\n", o->path,

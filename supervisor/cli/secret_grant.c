@@ -30,7 +30,8 @@
 
 /*
  * kennel secret grant [PATH] --server NAME [--policy FILE] [--only-id ID]
- *     [--for-start SESSION]: from regrant.c, and for the record alone
+ *     [--for-start SESSION --after ID]: from regrant.c; the first is for the record
+ *     alone, the second for kennel-secret
  */
 struct grant {
 	char *word[WORDS_MAX + 2]; /* for kennel-secret */
@@ -52,10 +53,11 @@ read_words(struct grant *g, int argc, char **argv)
 		bool server = strcmp(argv[i], "--server") == 0;
 		bool only = strcmp(argv[i], "--only-id") == 0;
 		bool start = strcmp(argv[i], "--for-start") == 0;
+		bool after = strcmp(argv[i], "--after") == 0;
 
-		if (argv[i][0] == '-' && !policy && !server && !only && !start)
+		if (argv[i][0] == '-' && !policy && !server && !only && !start && !after)
 			return secret_unknown_option(argv[0], i);
-		if ((policy || server || only || start) && i + 1 == argc)
+		if ((policy || server || only || start || after) && i + 1 == argc)
 			return help_usage(
 			    &secret_help, argv[0], "missing value of an option");
 		if (policy)
@@ -65,11 +67,13 @@ read_words(struct grant *g, int argc, char **argv)
 		else if (start)
 			g->start = argv[++i];
 		else {
-			if (i > 0 && !server && g->path == NULL)
+			if (i > 0 && !server && !after && g->path == NULL)
 				g->path = argv[i];
 			g->word[g->word_n++] = argv[i];
+			if (server || after)
+				g->word[g->word_n++] = argv[++i];
 			if (server)
-				g->server = g->word[g->word_n++] = argv[++i];
+				g->server = argv[i];
 		}
 	}
 	return 0;

@@ -220,7 +220,7 @@ revoke(struct json grant)
 	char path[TEXT_MAX], server[TEXT_MAX], id[TEXT_MAX];
 	const char *const words[] = {"kennel", "secret", "revoke",
 	    text_of(grant, "path", path), "--server", text_of(grant, "server", server),
-	    "--only-id", text_of(grant, "id", id), NULL};
+	    "--only-id", text_of(grant, "id", id), "--alone", NULL};
 	struct buf out;
 	int r;
 
@@ -266,18 +266,25 @@ revoke_stale(const struct buf *all, const char *path, const char *server)
 	return status;
 }
 
-int
-secret_revoke_main(int argc, char **argv)
+/* ---- revoke ------------------------------------------------------------------------- */
+
+/* One option's value, of the words; NULL: it is not there. */
+static const char *
+value_of(int argc, char **argv, const char *option)
+{
+	for (int i = 1; i + 1 < argc; i++)
+		if (strcmp(argv[i], option) == 0)
+			return argv[i + 1];
+	return NULL;
+}
+
+static int
+revoke_stale_main(int argc, char **argv)
 {
 	const char *path = NULL, *server = NULL;
-	bool stale = false;
 	struct buf all;
 	int r;
 
-	for (int i = 1; i < argc; i++)
-		stale |= strcmp(argv[i], "--stale") == 0;
-	if (!stale)
-		return secret_become(argc, argv);
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--stale") == 0)
 			continue;
@@ -297,6 +304,33 @@ secret_revoke_main(int argc, char **argv)
 		    2, (char *[]){(char *)"grants", (char *)"--json", NULL});
 	buf_free(&all);
 	return r;
+}
+
+int
+secret_revoke_main(int argc, char **argv)
+{
+	const char *id = value_of(argc, argv, "--only-id");
+	const char *server = value_of(argc, argv, "--server"), *path = NULL;
+	int r, n = 0;
+	bool alone = false;
+
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--stale") == 0)
+			return revoke_stale_main(argc, argv);
+		alone |= strcmp(argv[i], "--alone") == 0; /* from here and regrant.c */
+		if (argv[i][0] != '-' && argv[i] != id && argv[i] != server)
+			path = argv[i];
+	}
+	if (!alone && id != NULL && server != NULL && path != NULL) {
+		r = regrant_revoke(path, server, id);
+		if (r != 0)
+			return r;
+	}
+	for (int i = 0; i < argc; i++)
+		if (strcmp(argv[i], "--alone") != 0)
+			argv[n++] = argv[i];
+	argv[n] = NULL;
+	return secret_become(n, argv);
 }
 
 /* ---- the servers that name secrets of the vault ------------------------------------- */

@@ -1,10 +1,11 @@
 /*
- * Grants again what an edit of the policy took away.
+ * Grants again what an edit of the policy took away; and revokes what would do so.
  *
  * Process: kennel, after a start was refused. Holds the paths of secrets, no value. Trusts the
  * vault file for the ids of earlier policies. A kept copy of one counts only if its
  * digest is that id, so it does not matter who could write it. Must never: grant a
- * policy that is not the one compared, which --only-id prevents.
+ * policy that is not the one compared, which --only-id prevents; grant from a grant that
+ * is revoked by now, which --after prevents.
  */
 #include "supervisor/launch/regrant.h"
 
@@ -25,6 +26,7 @@
 #include "shim/base/log.h"
 #include "supervisor/audit/log/kept_policies.h"
 #include "supervisor/base/exit_status.h"
+#include "supervisor/base/paths.h"
 #include "supervisor/json/json.h"
 
 #define GRANTS_LEN_MAX (1u << 20)
@@ -123,6 +125,8 @@ grant_compare(const struct policy *now, const struct sealed_server *server,
 	return state;
 }
 
+static const char *const grants_words[] = {"kennel", "secret", "grants", "--json", NULL};
+
 /* ---- grants ------------------------------------------------------------------------ */
 
 struct regranting {
@@ -143,9 +147,9 @@ text_of(struct json object, const char *name, char *out, size_t cap)
 	return out;
 }
 
-/* What the best grant of this path to this server says. */
+/* What the best grant of this path to this server says, and its policy's id. */
 static enum grant_state
-best_grant(const struct regranting *g, const char *path)
+best_grant(const struct regranting *g, const char *path, char ret_id[ID_TEXT_MAX])
 {
 	enum grant_state best = GRANT_UNKNOWN, state;
 	char text[PATH_TEXT_MAX];
@@ -166,25 +170,27 @@ best_grant(const struct regranting *g, const char *path)
 		state =
 		    grant_compare(&g->found->policy, g->found->server, id, g->log_dir);
 		if (state == GRANT_CURRENT ||
-		    (state == GRANT_NARROWER && best != GRANT_CURRENT))
+		    (state == GRANT_NARROWER && best != GRANT_CURRENT)) {
 			best = state;
+			(void)hex_put(ret_id, id, sizeof(id));
+		}
 	}
 	return best;
 }
 
 static bool
-grant_again(const struct regranting *g, const char *path)
+grant_again(const struct regranting *g, const char *path, const char *after)
 {
 	char id[ID_TEXT_MAX];
-	const char *words[14] = {"kennel", "secret", "grant", path, "--server", g->server,
+	const char *words[16] = {"kennel", "secret", "grant", path, "--server", g->server,
 	    "--for-start", g->session, "--only-id",
-	    hex_put(id, g->found->policy.id, POLICY_ID_LEN)};
+	    hex_put(id, g->found->policy.id, POLICY_ID_LEN), "--after", after};
 	struct buf out;
 	bool granted;
 
 	if (g->file != NULL) {
-		words[10] = "--policy";
-		words[11] = g->file;
+		words[12] = "--policy";
+		words[13] = g->file;
 	}
 	buf_init(&out, GRANTS_LEN_MAX);
 	granted = regrant_run(words, &out) == 0;
@@ -210,7 +216,6 @@ bool
 regrant(const struct opened *o, const char *file)
 {
 	const struct policy_found *f = &o->found;
-	static const char *const list[] = {"kennel", "secret", "grants", "--json", NULL};
 	const struct sealed_secret *row = f->policy.secret + f->server->secrets.first;
 	struct regranting g = {.found = f,
 	    .server = policy_str(&f->policy, f->server->name),
@@ -218,20 +223,151 @@ regrant(const struct opened *o, const char *file)
 	    .log_dir = o->place.log_dir,
 	    .session = o->session};
 	struct json_message m;
+	char after[ID_TEXT_MAX] = "";
 	bool granted = false;
 	struct buf out;
 
 	buf_init(&out, GRANTS_LEN_MAX);
-	if (regrant_run(list, &out) == 0 && json_scan(out.data, out.len, &m) == 0) {
+	if (regrant_run(grants_words, &out) == 0 &&
+	    json_scan(out.data, out.len, &m) == 0) {
 		g.grants = m.root;
 		for (uint32_t i = 0; i < f->server->secrets.n; i++) {
 			const char *path = policy_str(&f->policy, row[i].ref);
 
 			if (row[i].source == SOURCE_VAULT &&
-			    best_grant(&g, path) == GRANT_NARROWER)
-				granted |= grant_again(&g, path);
+			    best_grant(&g, path, after) == GRANT_NARROWER)
+				granted |= grant_again(&g, path, after);
 		}
 	}
 	buf_free(&out);
 	return granted;
+}
+
+/* ---- revocations ------------------------------------------------------------------ */
+
+/* A grant is revoked, and with it those of other policies from which a start would grant
+ * its policy again. */
+struct revocation {
+	const char *path, *server, *id;
+	const struct policy_found *now; /* the policy in force; NULL: it has errors */
+	const struct policy *policy;    /* the one with this id */
+	const struct sealed_server *s;
+};
+
+/* Would a start under the policy grant it again because of this grant? */
+static bool
+leads_back(const struct revocation *v, struct json grant)
+{
+	const char *log_dir = paths_audit_dir();
+	uint8_t id[POLICY_ID_LEN];
+	char text[PATH_TEXT_MAX];
+
+	if (strcmp(text_of(grant, "path", text, sizeof(text)), v->path) != 0 ||
+	    strcmp(text_of(grant, "server", text, sizeof(text)), v->server) != 0 ||
+	    strcmp(text_of(grant, "kind", text, sizeof(text)), "policy") != 0)
+		return false;
+	(void)text_of(grant, "id", text, sizeof(text));
+	if (!hex_get(text, strlen(text), id, sizeof(id)) || log_dir == NULL ||
+	    strcmp(text, v->id) == 0)
+		return false;
+	/* what a person granted to the policy in force is not what was named */
+	if (v->now != NULL && v->policy != &v->now->policy &&
+	    memcmp(id, v->now->policy.id, sizeof(id)) == 0)
+		return false;
+	return grant_compare(v->policy, v->s, id, log_dir) == GRANT_NARROWER;
+}
+
+static int
+revoke_one(const struct revocation *v, const char *id)
+{
+	const char *const words[] = {"kennel", "secret", "revoke", v->path, "--server",
+	    v->server, "--only-id", id, "--alone", NULL};
+	struct buf out;
+	int r;
+
+	buf_init(&out, GRANTS_LEN_MAX);
+	r = regrant_run(words, &out);
+	buf_free(&out);
+	return r;
+}
+
+static int
+revoke_leading(const struct revocation *v, const struct buf *all)
+{
+	struct json key, grant;
+	struct json_message m;
+	struct json_walk w;
+	char id[PATH_TEXT_MAX];
+	int status = 0;
+
+	if (json_scan(all->data, all->len, &m) < 0)
+		return EXIT_FAILED; /* the keeper's list is JSON */
+	json_walk(&w, m.root);
+	while (json_next(&w, &key, &grant)) {
+		if (!leads_back(v, grant))
+			continue;
+		printf("%s: also for the policy %.12s, from which the next start would "
+		       "grant it again\n",
+		    v->path, text_of(grant, "id", id, sizeof(id)));
+		if (revoke_one(v, id) != 0) {
+			log_error("secret revoke: unable to revoke the grant %.12s of "
+				  "%s: see `kennel audit secret %s`",
+			    id, v->path, v->path);
+			status = EXIT_FAILED;
+		}
+	}
+	return status;
+}
+
+/* The policy with this id, as it is kept beside the log: 0 or negative. */
+static int
+kept_policy(const char *text, char **ret_bytes, struct policy *ret)
+{
+	const char *log_dir = paths_audit_dir();
+	uint8_t id[POLICY_ID_LEN];
+	char why[256];
+	size_t len;
+	int r;
+
+	if (log_dir == NULL || !hex_get(text, strlen(text), id, sizeof(id)))
+		return -ENOENT;
+	r = policies_get(log_dir, POLICIES_SEALED, id, ret_bytes, &len);
+	if (r == 0)
+		r = policy_load_bytes(
+		    (const uint8_t *)*ret_bytes, len, ret, why, sizeof(why));
+	return r;
+}
+
+int
+regrant_revoke(const char *path, const char *server, const char *id)
+{
+	struct revocation v = {.path = path, .server = server, .id = id};
+	struct policy_found found;
+	char why[256], now_id[2 * POLICY_ID_LEN + 1] = "", *bytes = NULL;
+	struct policy kept;
+	struct buf all;
+	int r, status = 0;
+
+	if (find_policy(NULL, server, &found, why, sizeof(why)) == 0) {
+		v.now = &found;
+		(void)hex_put(now_id, found.policy.id, POLICY_ID_LEN);
+	}
+	if (strcmp(now_id, id) == 0)
+		v.policy = &found.policy;
+	else if (kept_policy(id, &bytes, &kept) == 0)
+		v.policy = &kept;
+	v.s = v.policy == NULL ? NULL : policy_server(v.policy, server);
+	buf_init(&all, GRANTS_LEN_MAX);
+	/* an id without its policy is a signer's, or no start can have that policy */
+	if (v.s != NULL) {
+		r = regrant_run(grants_words, &all);
+		status = r == 0 ? revoke_leading(&v, &all) : r;
+	}
+	buf_free(&all);
+	if (v.policy == &kept)
+		policy_unload(&kept);
+	free(bytes);
+	if (v.now != NULL)
+		policy_found_free(&found);
+	return status;
 }

@@ -32,6 +32,14 @@ enum grant_state grant_compare(const struct policy *now, const struct sealed_ser
     const uint8_t id[POLICY_ID_LEN], const char *log_dir);
 
 /*
+ * Before the grant of this policy is revoked: revokes the grants of the path to the
+ * server from which a start under the policy would grant it again, and names them. The
+ * grant of another policy that is in force stays. id: hex digits. 0 or an exit status:
+ * then the policy's own grant stays, too.
+ */
+int regrant_revoke(const char *path, const char *server, const char *id);
+
+/*
  * Runs "kennel secret" with these words (the last one NULL); what it prints goes to out.
  * Returns its exit status, or -errno.
  */

@@ -79,12 +79,12 @@ def opened(env):
 
 def start(env, p, name="t"):
     """kennel run, its value by the toy; or what it said when it was refused."""
-    r = run([KENNEL, "run", name, "--policy", p], env=env, timeout=30)
+    r = run([KENNEL, "run", name] + (["--policy", p] if p else []), env=env, timeout=30)
     return r.stderr.decode(errors="replace")
 
 
 def has(env, p, value):
-    s = Mcp([KENNEL, "run", "t", "--policy", p], env=env)
+    s = Mcp([KENNEL, "run", "t"] + (["--policy", p] if p else []), env=env)
     s.initialize()
     equal(s.text("getenv", var="GH"), "***")
     equal(s.text("spell", var="GH")[::2], value, "the server's value")
@@ -286,6 +286,125 @@ def regranted():
     within(PATH + ": granted to", r.stdout.decode() if isinstance(r.stdout, bytes) else r.stdout)
     has(env, p, VALUE)
     within(b"has changed", secret(env, "grant", PATH, "--server", "t", "--policy", p, "--only-id", "0" * 64, status=65).stderr)
+    ended(env)
+
+
+# What a granted policy has, what the changed one has in its place, and which it may do.
+EDITS = [
+    ("net allow db.example.com:443 to private", "net allow db.example.com:443", "more"),
+    ("net allow db.example.com:443 to loopback", "net allow db.example.com:443", "more"),
+    ("net allow db.example.com:443 to 10.0.0.0/8", "net allow db.example.com:443", "more"),
+    ("net allow *.example.com:443 to 10.0.0.0/8", "net allow *.example.com:443", "more"),
+    ("net allow db.example.com:443 to 10.0.0.0/8", "net allow db.example.com:443 to 10.1.0.0/16", "less"),
+    ("net allow db.example.com:443 to 10.1.0.0/16", "net allow db.example.com:443 to 10.0.0.0/8", "more"),
+    ("net allow db.example.com:443 to 169.254.0.0/16", "net allow db.example.com:443 to 169.254.169.254", "more"),
+    ("net allow db.example.com:5432", "net allow db.example.com:5432 starttls postgres", "more"),
+    ("net allow db.example.com:5432 starttls postgres", "net allow db.example.com:5432", "less"),
+    ("net allow db.example.com:443 plain", "net allow db.example.com:443", "less"),
+    ("net allow db.example.com:443", "net ask db.example.com:443 to private", "more"),
+    ("", "read %(host)s", "more"),
+    ("", "write %(host)s", "more"),
+    ("write %(host)s", "read %(host)s", "less"),
+    ("tool allow x_* owner o ticket t until 2090-12-30", "tool allow x_* owner o ticket t until 2091-12-30", "more"),
+    ("tool allow x_* owner o ticket t until 2090-12-30", "tool allow x_*", "more"),
+    ("tool allow x_* owner o ticket t until 2091-12-30", "tool allow x_* owner o ticket t until 2090-12-30", "less"),
+    ("tool allow x_*", "tool allow x_* owner o ticket t until 2090-12-30", "less"),
+    ("net allow a.example.com:443 owner o ticket t until 2090-12-30", "net allow a.example.com:443", "more"),
+    ("exec allow /usr/bin/env x owner o ticket t until 2090-12-30", "exec allow /usr/bin/env x", "more"),
+    ("resource allow x:* owner o ticket t until 2090-12-30", "resource allow x:* owner o ticket t until 2090-12-31", "more"),
+    ("sampling allow owner o ticket t until 2090-12-30", "sampling allow", "more"),
+    ("tool deny x_* owner o ticket t until 2091-12-30", "tool deny x_* owner o ticket t until 2090-12-30", "more"),
+    ("read %(host)s\n    hide %(host)s/f", "read %(host)s\n    hide %(host)s/f { optional }", "more"),
+    ("read %(host)s\n    hide %(host)s/f { optional }", "read %(host)s\n    hide %(host)s/f", "less"),
+    ("read %(host)s", "read %(host)s { optional }", "more"),
+    ("exec allow /usr/bin/env x", "exec allow /usr/bin/env x\n    exec deny /usr/bin/env x", "less"),
+    ("exec allow /usr/bin/env x **", "exec allow /usr/bin/env x y", "less"),
+    ("exec allow /usr/bin/env x y", "exec allow /usr/bin/env x **", "more"),
+    ("syscalls deny mlockall", "", "more"),
+    ("", "syscalls deny mlockall", "less"),
+    ("", "syscalls allow io_setup", "more"),
+    ('env READ_ONLY = "1"', "", "other"),
+    ('env READ_ONLY = "1"', 'env READ_ONLY = "0"', "more"),
+    ("cwd /tmp", "cwd %(host)s\n    read %(host)s", "more"),
+]
+
+
+@test("an edit that allows anything more, now, later or elsewhere, takes the grant away; one that allows less keeps it", 600)
+def edits():
+    env = home()
+    host = public_folder("edits")
+    with open(host + "/f", "w") as f:
+        f.write("x")
+    opened(env)
+    base = "    read /usr/share/doc\n    read /usr/share/man\n"
+    for old, new, allows in EDITS:
+        old, new = old % {"host": host}, new % {"host": host}
+        p = policy(toy_policy(SECRET + base + "    %s\n" % old).replace("tool allow *", "tool allow spell"))
+        body = reads(p).decode()
+        secret(env, "grant", "--server", "t", "--policy", p)
+        before = TMP + "/before.kennel"
+        with open(before, "w") as f:
+            f.write(body)
+        os.chmod(before, 0o600)
+        # with a line less beside it: a narrower line does not make up for a wider one
+        with open(p, "w") as f:
+            f.write(body.replace("    %s\n" % old, "    %s\n" % new, 1).replace("    read /usr/share/man\n", "", 1))
+        status = run([KENNEL, "policy", "diff", before, p], env=env).returncode
+        equal(status, 1 if allows == "more" else 0, "policy diff %s -> %s" % (old, new))
+        text = start(env, p)
+        check(("granted again" in text) == (allows == "less"), old, "->", new, text)
+        check(("it was granted to" in text) == (allows != "less"), old, "->", new, text)
+        secret(env, "revoke", PATH)
+    ended(env)
+
+
+@test("a revoked grant is not granted again: not from an earlier policy, nor from a chain of them", 240)
+def revoked():
+    env, lines = home(), "    read /usr/share/doc\n    read /usr/share/man\n    read /usr/share/info\n"
+    folder = env["KENNEL_HOME"] + "/policies"
+    os.makedirs(folder, mode=0o700)
+    p = folder + "/t.kennel"
+
+    def becomes(n):
+        body = toy_policy(SECRET + "".join(lines.splitlines(True)[:n]))
+        with open(p, "w") as f:
+            f.write("server t {\n%s}\n" % body)
+        os.chmod(p, 0o600)
+
+    def ids():
+        return [r["id"] for r in json.loads(secret(env, "grants", "--json").stdout)]
+    opened(env)
+    becomes(3)
+    secret(env, "grant", "--server", "t")
+    first = ids()
+    becomes(2)
+    has(env, None, VALUE)
+    two = ids()
+    becomes(1)
+    has(env, None, VALUE)  # the control: two grants follow from the first
+    equal((len(first), len(two), len(ids())), (1, 2, 3))
+    mine = [i for i in ids() if i not in two][0]
+    r = secret(env, "revoke", PATH, "--server", "t", "--only-id", mine)
+    within(b"from which the next start would grant it again", r.stdout)
+    equal(ids(), [])
+    within("it is not granted to this server", start(env, None))
+    equal(ids(), [], "granted again")
+    # of an earlier policy: the one in force keeps what a person granted to it
+    becomes(3)
+    secret(env, "grant", "--server", "t")
+    wide = ids()
+    becomes(2)
+    has(env, None, VALUE)
+    secret(env, "revoke", PATH, "--server", "t", "--only-id", wide[0])
+    equal(len(ids()), 1)
+    has(env, None, VALUE)
+    # and a start that has seen the grant does not use it once it is revoked
+    becomes(1)
+    r = secret(env, "grant", PATH, "--server", "t", "--after", wide[0], status=None)
+    check(r.returncode != 0, "granted after a revoked one")
+    equal(len(ids()), 1)
+    r = secret(env, "grant", PATH, "--server", "t", "--after", ids()[0])  # the control
+    equal(len(ids()), 2)
     ended(env)
 
 
