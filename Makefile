@@ -658,6 +658,7 @@ KENNEL = \
 	supervisor/launch/leash_client.o \
 	supervisor/launch/leash_message.o \
 	supervisor/launch/person_sockets.o \
+	supervisor/launch/policy_watch.o \
 	supervisor/launch/find/policy_files.o \
 	supervisor/launch/find/policy_find.o \
 	supervisor/launch/find/policy_found.o \
@@ -1965,6 +1966,7 @@ FUZZ_subid = \
 	shim/base/slurp.o \
 	shim/host/passwd_line.o \
 	shim/host/subid.o
+FUZZ_current	= policy/sealed/trusted_keys.o shim/base/hex.o
 FUZZ_mountinfo	= leash/cell/mountinfo.o
 FUZZ_npm	= $(filter-out tests/%,$(UNIT_install))
 FUZZ_log	= $(filter-out supervisor/audit/verify/main.o supervisor/audit/verify/check_proof.o \
@@ -2003,6 +2005,7 @@ FUZZ = \
 	confirm \
 	console \
 	copy_args \
+	current \
 	dial \
 	dns \
 	dump \

@@ -24,6 +24,7 @@ static const struct help_option options[] = {
     {"--mutation", NULL, "also remove each grant in turn: some test must then fail"},
     {"--key", "KEY", "the key to sign with, from `kennel policy key new`"},
     {"--counter", "N", "version number; default: the time in seconds"},
+    {"--current", "LIST", "list of the policies that may start; the policy is added"},
     {"--until", "YYYY-MM-DD", "last day on which the policy may be started"},
 };
 
@@ -89,8 +90,9 @@ static const struct help_verb verbs[] = {
 	"create a signing key in FILE, and its public half in FILE.pub", "",
 	"kennel policy key new policy.key", "new file",
 	.more = "The key has no passphrase: a process that can read FILE can sign."},
-    {"sign", "Sign a policy", "--key KEY [--counter N] [--until YYYY-MM-DD] FILE",
-	"append a signature to a sealed file", "--key --counter --until",
+    {"sign", "Sign a policy",
+	"--key KEY [--counter N] [--until YYYY-MM-DD] [--current LIST] FILE",
+	"append a signature to a sealed file", "--key --counter --until --current",
 	"kennel policy sign --key policy.key files.sealed", "file"},
     {"verify", "Sign a policy", "FILE [PUBLIC-KEY...]",
 	"print who signed a sealed file, and check the signatures", "",

@@ -49,6 +49,7 @@ static const struct {
     {"--key", OPT_SIGN, SLOT(key)},
     {"--counter", OPT_SIGN, SLOT(counter)},
     {"--until", OPT_SIGN, SLOT(until)},
+    {"--current", OPT_SIGN, SLOT(current)},
 };
 
 /* Stores the value of options[k]; 0 or EXIT_USAGE. */

@@ -33,13 +33,13 @@ enum {
 	OPT_HTML = 32,      /* --html */
 	OPT_CALLER = 128,   /* --from PATH, --in PATH, --env NAME */
 	OPT_MUTATION = 64,  /* --mutation */
-	OPT_SIGN = 256,     /* --key FILE, --counter N, --until DAY */
+	OPT_SIGN = 256,     /* --key FILE, --counter N, --until DAY, --current FILE */
 };
 
 struct args {
 	const char *word[VERB_WORDS_MAX];
 	size_t word_n;
-	const char *out, *threshold, *from, *in, *key, *counter, *until;
+	const char *out, *threshold, *from, *in, *key, *counter, *until, *current;
 	const char *env[VERB_WORDS_MAX];
 	size_t env_n;
 	unsigned int given; /* OPT_*, or'ed */

@@ -243,6 +243,109 @@ rows_put(const struct sealed_file *f, struct sign_head *h, const struct sign_row
 	return 0;
 }
 
+/* ---- the list of current policies ------------------------------------------- */
+
+#define LIST_LEN_MAX (256u << 10)
+
+struct list_update {
+	struct buf *out;
+	const char *names; /* of the servers of the signed policy */
+	uint32_t n;
+};
+
+static int
+list_put(struct buf *out, const uint8_t id[POLICY_ID_LEN], const char *rest, size_t len)
+{
+	char digits[2 * POLICY_ID_LEN + 1];
+
+	hex(id, POLICY_ID_LEN, digits);
+	return buf_printf(out, "%s %.*s\n", digits, (int)len, rest);
+}
+
+/* Keeps a line of another policy; that of an earlier version of this one goes. */
+static int
+list_keep(void *arg, const struct current_line *line)
+{
+	struct list_update *u = arg;
+	const char *version = line->names - 1;
+	size_t len;
+
+	if (line->names_len == strlen(u->names) &&
+	    memcmp(line->names, u->names, line->names_len) == 0)
+		return 0;
+	if (++u->n >= TRUST_CURRENT_MAX)
+		return -ENOSPC;
+	while (version[-1] != ' ')
+		version--;
+	len = (size_t)(line->names - version) + line->names_len;
+	return list_put(u->out, line->id, version, len);
+}
+
+static int
+server_names(const struct sealed_file *f, struct buf *out)
+{
+	struct policy p;
+	char why[256];
+	int r = policy_load_bytes(f->bytes, f->t.source[0].len, &p, why, sizeof(why));
+
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < p.row_n[SEALED_SERVERS] && r == 0; i++)
+		r = buf_printf(
+		    out, "%s%s", i > 0 ? " " : "", policy_str(&p, p.server[i].name));
+	policy_unload(&p);
+	return r == 0 ? buf_putc(out, '\0') : r;
+}
+
+/* The file as it is, if there is one; its lines, and that of the signed policy. */
+static int
+list_make(const char *path, const struct sealed_file *f, const struct sign_message *m,
+    struct buf *names, struct buf *out)
+{
+	struct list_update u = {.out = out};
+	char why[256] = "", *text = NULL, *version = NULL;
+	size_t len = 0;
+	int fd = -1, r = server_names(f, names), status = EXIT_OK;
+
+	u.names = (const char *)names->data;
+	if (r == 0)
+		r = buf_puts(out, "kennel-current-1\n");
+	if (r == 0 && (r = path_open(path, &fd)) == 0)
+		r = fd_slurp(fd, LIST_LEN_MAX, &text, &len);
+	fd_close(&fd);
+	if (r == 0 && current_parse(text, len, list_keep, &u, why, sizeof(why)) < 0)
+		status = told(path, why);
+	free(text);
+	if (status != EXIT_OK || (r < 0 && r != -ENOENT))
+		return r < 0 ? verb_unable("read", path, r) : status;
+	r = asprintf(&version, "%llu %s", (unsigned long long)m->head.counter, u.names);
+	if (r >= 0)
+		r = list_put(out, m->id, version, strlen(version));
+	free(version);
+	if (r == 0)
+		r = buf_puts(out, "end\n");
+	return r < 0 ? verb_unable("write", path, -ENOMEM) : EXIT_OK;
+}
+
+static int
+list_update(const char *path, const struct sealed_file *f, const struct sign_message *m)
+{
+	struct buf names, out;
+	int status, r;
+
+	buf_init(&names, LIST_LEN_MAX);
+	buf_init(&out, LIST_LEN_MAX);
+	status = list_make(path, f, m, &names, &out);
+	if (status == EXIT_OK) {
+		r = verb_write(path, out.data, out.len, 0644);
+		if (r < 0)
+			status = verb_unable("write", path, r);
+	}
+	buf_free(&names);
+	buf_free(&out);
+	return status;
+}
+
 int
 verb_sign(const struct args *a)
 {
@@ -272,6 +375,8 @@ verb_sign(const struct args *a)
 	if (r == 0)
 		r = verb_write(a->word[0], out.data, out.len, 0600);
 	status = r < 0 ? verb_unable("write", a->word[0], r) : EXIT_OK;
+	if (status == EXIT_OK && a->current != NULL)
+		status = list_update(a->current, &f, &m);
 out:
 	buf_free(&out);
 	texts_free(&f.t);

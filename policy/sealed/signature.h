@@ -56,6 +56,8 @@ struct sign_message {
 #define TRUST_DIR         "/etc/kennel/trust" /* no option changes it */
 #define TRUST_KEYS_MAX    64
 #define TRUST_REVOKED_MAX 1024
+#define TRUST_CURRENT_MAX 2048
+#define TRUST_CURRENT     "current" /* its name in the directory */
 
 struct trust {
 	bool wanted;        /* keys exist: their signatures are required */
@@ -64,11 +66,15 @@ struct trust {
 	uint32_t key_n;
 	uint8_t revoked[TRUST_REVOKED_MAX][32]; /* keys, and ids of policies */
 	uint32_t revoked_n;
+	/* The policies that may start, if they are signed; not listed: any of them. */
+	bool listed;
+	uint8_t current[TRUST_CURRENT_MAX][POLICY_ID_LEN];
+	uint32_t current_n;
 };
 
 /*
- * Reads the trusted keys of a directory: every *.pub, "threshold" (default 1)
- * and "revoked". All files, the directory and its parents must belong to
+ * Reads the trusted keys of a directory: every *.pub, "threshold" (default 1),
+ * "revoked" and "current". All files, the directory and its parents must belong to
  * `owner` (root) or root, and no other user may write them: else -EPERM. If the
  * directory does not exist: 0, and no signature is required.  Unreadable or
  * invalid files: -errno.  why has one line.
@@ -79,6 +85,21 @@ int trust_read(
 /* Parses "kennel-key-1 HEX ..." of a public key; false: invalid. */
 bool trust_key_parse(const char *text, size_t len, uint8_t ret[SIGN_KEY_LEN]);
 
+/* One policy of the list; borrowed from its text. */
+struct current_line {
+	uint8_t id[POLICY_ID_LEN];
+	const char *names; /* of its servers, separated by spaces; not terminated */
+	size_t names_len;
+};
+typedef int current_fn(void *arg, const struct current_line *);
+/*
+ * Calls fn for each policy of this text, which is NUL-terminated: 0; what fn returned, if
+ * that is negative; -EINVAL, with the line and what is wrong with it, if any line is
+ * invalid or the last one is missing.
+ */
+int current_parse(
+    const char *text, size_t len, current_fn *fn, void *arg, char *why, size_t why_cap);
+
 /* ---- signature_check.c --------------------------------------------------- */
 
 struct signed_by {
@@ -87,6 +108,7 @@ struct signed_by {
 	uint32_t signer_n;
 	uint32_t trusted_n;
 	bool wanted; /* keys exist whose signatures were required */
+	uint8_t key[SIGN_SIGNERS_MAX][SIGN_KEY_LEN]; /* trusted_n of them */
 };
 
 /*
@@ -118,5 +140,7 @@ void sign_message(
  * TRUST_DIR, today.  0 if no signature is required or all are valid.
  */
 int sign_admit(int fd, struct signed_by *ret, char *why, size_t why_cap);
+/* The keys of the last sign_admit; not before it. */
+const struct trust *sign_trust(void);
 
 #endif

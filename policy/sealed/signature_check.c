@@ -120,7 +120,7 @@ rows_verify(const struct said *s, const struct trust *t, const struct sign_head 
 		if (is_in(t->revoked, t->revoked_n, row[i].key))
 			revoked++;
 		else if (is_in(t->key, t->key_n, row[i].key))
-			by->trusted_n++;
+			memcpy(by->key[by->trusted_n++], row[i].key, SIGN_KEY_LEN);
 	}
 	if (t->wanted && by->trusted_n < t->threshold)
 		return refuse(s, revoked > 0 ? -EKEYREVOKED : -ENOKEY,
@@ -160,6 +160,10 @@ sign_verify(const uint8_t *bytes, size_t len, const struct trust *t, uint32_t to
 		return r;
 	if (is_in(t->revoked, t->revoked_n, m.id))
 		return refuse(&s, -EKEYREVOKED, "this policy is revoked");
+	if (t->listed && !is_in(t->current, t->current_n, m.id))
+		return refuse(&s, -EKEYREVOKED,
+		    "this policy is not in " TRUST_DIR "/" TRUST_CURRENT
+		    ", the list of those that may start");
 	if (head->until != 0 && head->until < today)
 		return refuse(
 		    &s, -EKEYEXPIRED, "its signatures have expired: sign it again");
@@ -167,10 +171,17 @@ sign_verify(const uint8_t *bytes, size_t len, const struct trust *t, uint32_t to
 	return 0;
 }
 
+static struct trust trust; /* large */
+
+const struct trust *
+sign_trust(void)
+{
+	return &trust;
+}
+
 int
 sign_admit(int fd, struct signed_by *ret, char *why, size_t why_cap)
 {
-	static struct trust trust; /* large, and used once */
 	const struct said s = {why, why_cap};
 	struct stat st;
 	void *map;

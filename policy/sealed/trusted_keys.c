@@ -24,6 +24,13 @@
 #define KEY_WORD "kennel-key-1 "
 #define TEXT_MAX (256u << 10)
 
+/* Of the list of current policies: docs/FORMAT.current. */
+#define HEAD         "kennel-current-1\n"
+#define END          "end\n"
+#define ID_DIGITS    (2 * POLICY_ID_LEN)
+#define NUMBER_MAX   18 /* digits of a version */
+#define NAME_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
+
 struct reading {
 	struct trust *t;
 	const char *folder;
@@ -195,6 +202,100 @@ revoked_read(struct reading *d, int dir)
 	return 0;
 }
 
+/* Root wrote the list, but a cut or a mistyped one must not count as a shorter one: one bad
+ * line refuses all. */
+
+/* "ID VERSION NAME...": without the newline. */
+static const char *
+line_read(const char *line, size_t len, struct current_line *ret)
+{
+	const char *at = line + ID_DIGITS, *end = line + len;
+	size_t n;
+
+	if (len <= ID_DIGITS || *at != ' ' || !hex_get(line, ID_DIGITS, ret->id, 32))
+		return "expected the 64 hexadecimal digits of a policy's id";
+	at++;
+	n = strspn(at, "0123456789");
+	if (n == 0 || n > NUMBER_MAX || at[n] != ' ')
+		return "expected the version of the policy after its id";
+	at += n + 1;
+	ret->names = at;
+	ret->names_len = (size_t)(end - at);
+	while (at < end) {
+		n = strspn(at, NAME_LETTERS);
+		if (n == 0 || (at[n] != ' ' && at + n != end) || at + n + 1 == end)
+			break;
+		at += n + (at + n < end);
+	}
+	return ret->names_len > 0 && at == end
+		   ? NULL
+		   : "expected the names of servers at the end";
+}
+
+int
+current_parse(
+    const char *text, size_t len, current_fn *fn, void *arg, char *why, size_t why_cap)
+{
+	const size_t head = sizeof(HEAD) - 1;
+	const char *what = NULL, *line = text, *end;
+	struct current_line row;
+	unsigned int number = 1;
+	int r = 0;
+
+	if (strlen(text) != len)
+		what = "a NUL byte";
+	else if (len < head || memcmp(text, HEAD, head) != 0)
+		what = "expected `kennel-current-1`";
+	else
+		line += head;
+	while (what == NULL && r == 0) {
+		number++;
+		if (strcmp(line, END) == 0)
+			return 0;
+		end = strchr(line, '\n');
+		if (end == NULL)
+			what = "expected `end` on the last line";
+		else if (*line != '#')
+			what = line_read(line, (size_t)(end - line), &row);
+		if (what == NULL && *line != '#')
+			r = fn(arg, &row);
+		if (end != NULL)
+			line = end + 1;
+	}
+	if (what != NULL) {
+		(void)snprintf(why, why_cap, "line %u: %s", number, what);
+		return -EINVAL;
+	}
+	(void)snprintf(why, why_cap, "line %u: too many policies", number);
+	return r;
+}
+
+static int
+current_add(void *arg, const struct current_line *line)
+{
+	struct trust *t = arg;
+
+	if (t->current_n == TRUST_CURRENT_MAX)
+		return -ENOSPC;
+	memcpy(t->current[t->current_n++], line->id, sizeof(line->id));
+	return 0;
+}
+
+static int
+current_read(struct reading *d, int dir)
+{
+	int r = file_read(d, dir, TRUST_CURRENT);
+	char what[128];
+
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0)
+		return r;
+	d->t->listed = true;
+	r = current_parse(d->text, d->len, current_add, d->t, what, sizeof(what));
+	return r < 0 ? refuse(d, r, TRUST_CURRENT, what) : 0;
+}
+
 /* Reads every *.pub of the directory. */
 static int
 keys_read(struct reading *d, DIR *dir)
@@ -227,8 +328,8 @@ trust_read(const char *folder, uid_t owner, struct trust *ret, char *why, size_t
 	/* Fast path: the arrays are valid up to their counts, and without keys the
 	 * buffer is not needed.  Clearing both touched 75 pages: 4 % of kennel's and of
 	 * the leash's processor time at a start. */
-	ret->wanted = false;
-	ret->threshold = ret->key_n = ret->revoked_n = 0;
+	ret->wanted = ret->listed = false;
+	ret->threshold = ret->key_n = ret->revoked_n = ret->current_n = 0;
 	/* early: openat fstat newfstatat close */
 	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	opened = fd < 0 ? -errno : 0;
@@ -260,7 +361,8 @@ trust_read(const char *folder, uid_t owner, struct trust *ret, char *why, size_t
 	}
 	fd = -1;
 	if ((r = keys_read(d, dir)) < 0 || (r = threshold_read(d, dirfd(dir))) < 0 ||
-	    (r = revoked_read(d, dirfd(dir))) < 0)
+	    (r = revoked_read(d, dirfd(dir))) < 0 ||
+	    (r = current_read(d, dirfd(dir))) < 0)
 		goto out;
 	ret->wanted = ret->key_n > 0;
 	if (ret->wanted && ret->threshold > ret->key_n)

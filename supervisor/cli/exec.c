@@ -24,6 +24,7 @@
 #include "supervisor/draft/npm_package.h"
 #include "supervisor/help/help.h"
 #include "supervisor/launch/launch.h"
+#include "supervisor/launch/policy_watch.h"
 #include "supervisor/launch/leash_approvals.h"
 #include "supervisor/launch/leash_client.h"
 
@@ -233,6 +234,17 @@ on_channel(struct loop *loop, int fd, short revents, void *arg)
 		log_error("%s; the program ended with it", news.lost);
 }
 
+/* Callback of the watch: the signed policy may not be in force any more. */
+static void
+on_withdrawn(void *arg, const char *why)
+{
+	struct exec *x = arg;
+
+	(void)snprintf(x->end.why, sizeof(x->end.why), "%s", why); /* may be cut */
+	log_error("%s; stopped the program", why);
+	(void)child_end(&x->o.child, LEASH_GRACE_MS);
+}
+
 static void watch_report(struct exec *);
 
 static void
@@ -305,6 +317,7 @@ serve(struct exec *x)
 		return r;
 	open_confine(&x->o);
 	drop_start_soon(&x->loop);
+	r = policy_watch_add(&x->o, &x->loop, on_withdrawn, x);
 	while (r == 0 && !(x->gone && copy_done(&x->out) && copy_done(&x->err))) {
 		if (x->report_slot >= 0)
 			loop_events(&x->loop, x->report_slot,
@@ -373,7 +386,7 @@ exec_program(const struct exec_order *o)
 		log_error("unable to serve %s: %s", o->argv[0], strerror(-r));
 	control_free(x.control); /* its last records come before the end */
 	/* a leash records how its program ended, unless it was killed */
-	if (x.end.leash_lost) {
+	if (x.end.leash_lost || x.end.why[0] != '\0') {
 		x.end.status = x.status;
 		opened_record_end(&x.o, &x.end);
 		opened_last_records(&x.o);

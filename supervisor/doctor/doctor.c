@@ -463,6 +463,7 @@ static const struct row rows[] = {
 	doctor_name_services},
     {"vault", "secrets of servers, stored encrypted", TOLD, doctor_vault},
     {"policies", "no server writes what another one runs", WANTED, doctor_policies},
+    {"signed-policies", "only what the administrator signed", TOLD, doctor_signed},
     {"settings", "for kennel serve", WANTED, doctor_settings},
     {"agent-configs", "agents start what their user chose", TOLD, doctor_agents},
     {"same-uid-readers", "secrets against the agent's own shell", TOLD, probe_same_uid},

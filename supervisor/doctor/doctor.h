@@ -24,6 +24,7 @@ void doctor_vault(struct finding *);
 void doctor_name_services(struct finding *);
 void doctor_policies(struct finding *);
 void doctor_agents(struct finding *);
+void doctor_signed(struct finding *);
 void doctor_settings(struct finding *);
 /* A number from a file of /proc/sys, or -1. */
 long doctor_sysctl(const char *path);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policy/sealed/signature.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/doctor/doctor.h"
 
@@ -42,6 +43,33 @@ doctor_policies(struct finding *f)
 	(void)snprintf(
 	    f->fix, sizeof(f->fix), "fix what `kennel policy check --all` shows");
 	f->lines = report.errors;
+}
+
+void
+doctor_signed(struct finding *f)
+{
+	static struct trust t; /* large */
+	char why[256] = "";
+	int r = trust_read(TRUST_DIR, 0, &t, why, sizeof(why));
+
+	f->holds = r == 0 && t.wanted && t.listed;
+	if (r < 0)
+		(void)snprintf(f->said, sizeof(f->said), "no server starts: %s", why);
+	else if (!t.wanted)
+		(void)snprintf(
+		    f->said, sizeof(f->said), "not required: no key in " TRUST_DIR);
+	else if (!t.listed)
+		(void)snprintf(f->said, sizeof(f->said),
+		    "%u key%s; a policy that was signed once starts until it or its key "
+		    "is revoked",
+		    t.key_n, t.key_n == 1 ? "" : "s");
+	else
+		(void)snprintf(f->said, sizeof(f->said), "%u key%s, %u policies in force",
+		    t.key_n, t.key_n == 1 ? "" : "s", t.current_n);
+	(void)snprintf(f->fix, sizeof(f->fix), "%s",
+	    r < 0 || !t.wanted ? "see kennel-policy(1), /etc/kennel/trust"
+			       : "list those in force in " TRUST_DIR "/" TRUST_CURRENT
+				 " (`kennel policy sign --current`)");
 }
 
 void

@@ -69,6 +69,8 @@ struct opened {
 	const uint32_t *factor; /* of each secret (struct asked_approve) */
 	int starter;            /* starter.h: of further processes; -1: none */
 	pid_t starter_pid;      /* 0: none */
+	int watch;              /* policy_watch.h: of the signed policy; -1: none */
+	pid_t watch_pid;        /* 0: none */
 };
 
 /* What to start. */
@@ -97,6 +99,10 @@ struct open_order {
  */
 int open_server(const struct open_order *, struct opened *ret, char why[LEASH_TEXT_MAX]);
 void opened_free(struct opened *);
+struct payloads;
+/* Opens the file of kept arguments and results, without which a policy that keeps any
+ * allows no session. *ret is NULL if it keeps none. 0 or -errno. */
+int opened_payloads(const struct opened *, struct payloads **ret);
 /*
  * In the starter: another process of the same server under the same policy, as far as the
  * order of its leash (o->child), which then answers whoever has its channel. 0, or -errno
@@ -174,7 +180,7 @@ int asked_launch(struct opened *, const struct child_order *, const struct open_
 
 /* Confines this process before it serves (seccomp, Landlock, no core dumps). Dies if
  * it cannot. */
-void open_confine(const struct opened *);
+void open_confine(struct opened *);
 
 /* drop_start.c: a moment after the loop begins to run, gives back what only the start
  * used; before, it would be needed again at once. */

@@ -30,6 +30,7 @@
 #include "supervisor/launch/launch.h"
 #include "supervisor/launch/leash_approvals.h"
 #include "supervisor/launch/leash_client.h"
+#include "supervisor/launch/policy_watch.h"
 #include "supervisor/launch/restart.h"
 #include "supervisor/launch/run_session.h"
 #include "supervisor/launch/starter.h"
@@ -51,9 +52,7 @@ struct run {
 	struct child_news last; /* the leash's last message, if received early */
 	bool heard_last;
 	struct payloads *payloads; /* NULL: the policy keeps no payloads */
-	int signals;
-	int report_slot, channel_slot;
-	int end_timer;
+	int signals, report_slot, channel_slot, end_timer;
 	bool ending, gone;
 	bool down; /* the server is lost to the session, which goes on */
 	struct restart restart;
@@ -271,15 +270,29 @@ on_signal(struct loop *loop, int fd, short revents, void *arg)
 
 /* The server is about to end; every sign of that has this cause. */
 static void
-on_ends(struct run *u, const struct child_news *news)
+on_ends(struct run *u, const char *text, const char *reason)
 {
 	if (u->cause[0] != '\0')
 		return;
 	(void)snprintf(u->cause, sizeof(u->cause), "%.*s; stopped the server",
-	    ENDS_TEXT_MAX - 64, news->text);
+	    ENDS_TEXT_MAX - 64, text);
 	log_error("%s", u->cause);
-	ends_by(u, news->reason);
+	ends_by(u, reason);
 	session_cause(u->session, u->cause);
+}
+
+/* Callback of the watch: the signed policy may not be in force any more. */
+static void
+on_withdrawn(void *arg, const char *why)
+{
+	struct run *u = arg;
+
+	on_ends(u, why, why);
+	restart_stop(&u->restart);
+	if (u->gone)
+		loop_stop(&u->loop);
+	u->ending = true;
+	on_term(&u->loop, u);
 }
 
 /* Until the server has answered, a refusal may be why it cannot. */
@@ -312,7 +325,7 @@ on_news(struct run *u, const struct child_news *news)
 		return true;
 	}
 	if (news->type == LEASH_ENDS)
-		on_ends(u, news);
+		on_ends(u, news->text, news->reason);
 	else if (news->type != LEASH_NEEDS_RECORDER) {
 		keep_refused(u, news);
 		control_news(u->control, news);
@@ -449,20 +462,6 @@ watch_report(struct run *u)
 	u->report_slot = loop_add(&u->loop, report_fd(u->o.report), POLLIN, on_report, u);
 }
 
-/* A policy that keeps arguments or results allows no session without this file. */
-static int
-make_payloads(struct run *u)
-{
-	const struct sealed_range *audits = &u->o.found.server->audits;
-	uint32_t flags = 0;
-
-	for (uint32_t i = 0; i < audits->n; i++)
-		flags |= u->o.found.policy.audit[audits->first + i].flags;
-	if ((flags & (AUDIT_ARGS_FULL | AUDIT_RESULT_FULL)) == 0)
-		return 0;
-	return payloads_open(u->o.place.log_dir, true, &u->payloads);
-}
-
 static int
 make_session(struct run *u)
 {
@@ -517,7 +516,8 @@ serve(struct run *u)
 	watch_report(u);
 	u->channel_slot = loop_add(&u->loop, u->o.child.channel, POLLIN, on_channel, u);
 	if (u->report_slot < 0 || u->channel_slot < 0 ||
-	    loop_add(&u->loop, u->signals, POLLIN, on_signal, u) < 0)
+	    loop_add(&u->loop, u->signals, POLLIN, on_signal, u) < 0 ||
+	    policy_watch_add(&u->o, &u->loop, on_withdrawn, u) < 0)
 		die("no slot in the loop");
 	while (!u->loop.stopping) {
 		if (u->report_slot >= 0)
@@ -581,7 +581,7 @@ run_session(const struct run_order *order)
 	    starter_fork(&u.o, order->file) < 0)
 		log_warn("%s will not be started again if it ends", order->name);
 	open_person_sockets(&u.o);
-	r = make_payloads(&u);
+	r = opened_payloads(&u.o, &u.payloads);
 	if (r == 0)
 		r = make_session(&u);
 	if (r < 0)

@@ -22,11 +22,13 @@
 #include "shim/base/log.h"
 #include "supervisor/approve/approve.h"
 #include "supervisor/audit/audit.h"
+#include "supervisor/audit/log/kept_payloads.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/launch/launch.h"
 #include "supervisor/launch/leash_client.h"
 #include "supervisor/launch/regrant.h"
+#include "supervisor/launch/policy_watch.h"
 #include "supervisor/launch/starter.h"
 
 #include "kennel_syscalls.h"
@@ -384,6 +386,7 @@ opened_of(const struct open_order *order)
 	return (struct opened){.found = {.fd = -1},
 	    .log_dir_fd = -1,
 	    .starter = -1,
+	    .watch = -1,
 	    .loop = order->loop,
 	    .mode = order->mode,
 	    .hub = order->hub,
@@ -455,11 +458,25 @@ open_server(const struct open_order *order, struct opened *ret, char why[LEASH_T
 	return granted ? open_once(order, session, ret, why, &granted) : status;
 }
 
+int
+opened_payloads(const struct opened *o, struct payloads **ret)
+{
+	const struct sealed_range *audits = &o->found.server->audits;
+	uint32_t flags = 0;
+
+	for (uint32_t i = 0; i < audits->n; i++)
+		flags |= o->found.policy.audit[audits->first + i].flags;
+	if ((flags & (AUDIT_ARGS_FULL | AUDIT_RESULT_FULL)) == 0)
+		return 0;
+	return payloads_open(o->place.log_dir, true, ret);
+}
+
 void
 opened_free(struct opened *o)
 {
 	child_free(&o->child);
 	starter_end(o);
+	policy_watch_end(o);
 	close_person_sockets(o);
 	report_free(o->report);
 	o->report = NULL;
@@ -506,7 +523,7 @@ opened_recorder(struct opened *o)
  * directories.
  */
 void
-open_confine(const struct opened *o)
+open_confine(struct opened *o)
 {
 	struct {
 		const char *path;
@@ -522,6 +539,10 @@ open_confine(const struct opened *o)
 	size_t n = ARRAY_LEN(paths);
 	int r = 0;
 
+	/* the last moment: a confined process cannot read what is watched */
+	r = policy_watch_fork(o);
+	if (r < 0)
+		die("unable to watch the signed policies: %s", strerror(-r));
 	for (size_t i = 0; i < n; i++) {
 		may[i].fd = open(paths[i].path, O_PATH | O_CLOEXEC);
 		may[i].may = paths[i].may;

@@ -91,5 +91,135 @@ def signatures():
     check(b"older than" in r.stderr, "not said why: ", r.stderr)
 
 
+CURRENT = """
+mount --make-rprivate /
+mkdir -p $T/u $T/w && mount -t tmpfs t $T/u && mkdir $T/u/u $T/u/w || exit 77
+mount -t overlay o -o lowerdir=/etc,upperdir=$T/u/u,workdir=$T/u/w /etc || exit 77
+mount -t tmpfs -o mode=755 t /var/lib || exit 77
+mkdir -p -m 755 /etc/kennel /etc/kennel/trust; chmod 755 /etc/kennel/trust
+cd $T && rm -rf c && mkdir c && cd c
+L=/etc/kennel/trust/current
+$K policy key new k1 >/dev/null && $K policy key new k2 >/dev/null || exit 1
+cp k1.pub k2.pub /etc/kennel/trust/; chmod 644 /etc/kennel/trust/*.pub
+$K policy compile $P -o a.sealed && cp a.sealed other || exit 1
+go() { $K exec --policy $1 t -- $G exit 7 2>>said; echo "$2 $?"; }
+doctor() { $K doctor 2>/dev/null | grep signed-policies | grep -c "$1"; }
+$K policy sign a.sealed --key k1 --counter 5
+go a.sealed no-list
+doctor 'is revoked'
+$K policy sign a.sealed --key k1 --current $L || exit 1
+stat -c '%a' $L
+cp a.sealed copy
+go copy listed
+doctor '1 policies'
+grep -v " 5 t$" $L > l && cat l > $L
+go copy removed
+$K policy verify copy >/dev/null 2>&1; echo "verify $?"
+$K policy compile $Q -o new.sealed && $K policy sign new.sealed --key k1 --counter 6 --current $L
+go new.sealed new
+go copy old-one
+$K policy compile $P -o again && $K policy sign again --key k1 --counter 7 --current $L
+grep -c ' t$' $L
+go new.sealed replaced
+cp $L good
+head -c -4 good > $L
+go again cut
+sed '2s/^/x/' good > $L
+go again mistyped
+: > $L
+go again empty
+cat good > $L; chmod 666 $L
+go again list-open
+chmod 644 $L
+go again restored
+# a key's counter does not outlive the key
+awk '{print $2}' k1.pub > /etc/kennel/trust/revoked
+$K policy compile $P -o team && $K policy sign team --key k2 --counter 3 --current $L
+go team next-of-the-team
+rm /etc/kennel/trust/revoked
+go team trusted-again
+awk '{print $2}' k1.pub > /etc/kennel/trust/revoked
+# a session that runs
+mkfifo in
+withdrawn() {
+    $K run --policy team t < in > out 2> err & p=$!
+    exec 3> in
+    echo '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}' >&3
+    for i in $(seq 100); do grep -q serverInfo out && break; sleep 0.1; done
+    grep -c serverInfo out
+    sleep 2.5; kill -0 $p && echo "$1 runs"
+    eval "$2"
+    for i in $(seq 60); do kill -0 $p 2>/dev/null || break; sleep 0.1; done
+    kill -0 $p 2>/dev/null && echo "$1 still runs"
+    exec 3>&-
+    wait $p; cat err >> said
+    grep -c "stopped the server" err
+    $K audit log --json --no-header -n 6 2>>said | grep '"stop"' | grep -q "$3" && echo recorded
+    cat good2 > $L
+}
+cp $L good2
+withdrawn removal "grep -v ' 3 t$' good2 > l; cat l > $L" 'not in /etc/kennel/trust/current'
+withdrawn malformed "head -c 30 good2 > $L" 'trust/current: line'
+withdrawn revoked "awk '{print \$2}' k2.pub >> /etc/kennel/trust/revoked" 'is revoked'
+awk '{print $2}' k1.pub > /etc/kennel/trust/revoked
+$K exec --policy team t -- /bin/sleep 60 2>> said & p=$!
+sleep 2; kill -0 $p && echo "program runs"
+rm $L; echo kennel-current-1 > l; echo end >> l; cp l $L
+for i in $(seq 60); do kill -0 $p 2>/dev/null || break; sleep 0.1; done
+kill -0 $p 2>/dev/null && echo "program still runs"
+wait $p
+rm $L
+go team without-a-list
+cat said >&2
+"""
+
+CURRENT_WANTED = """no-list 7
+1
+644
+listed 7
+1
+removed 78
+verify 1
+new 7
+old-one 78
+1
+replaced 78
+cut 78
+mistyped 78
+empty 78
+list-open 78
+restored 7
+next-of-the-team 7
+trusted-again 78
+1
+removal runs
+1
+recorded
+1
+malformed runs
+1
+recorded
+1
+revoked runs
+1
+recorded
+program runs
+without-a-list 7
+"""
+
+
+@test("removal revokes: the list of current policies, at a start and while a session runs; a counter belongs to a key", 240)
+def current():
+    if os.geteuid() != 0:
+        skip("only root can cover /etc with a folder of root's")
+    folder = public_folder("current")
+    lines = "    run %s\n    exec allow %s **\n    exec allow /bin/sleep *\n    tool allow *\n" % (words(TOY), words(WITNESS))
+    env = environment({"T": folder, "K": KENNEL, "G": WITNESS, "P": policy(lines), "Q": policy(lines + "    limit processes 60\n")})
+    r = run(["unshare", "-m", "sh", "-c", CURRENT], env=env, timeout=230)
+    if r.returncode == 77:
+        skip("no overlay can be mounted here")
+    equal(r.stdout.decode(), CURRENT_WANTED, r.stderr.decode()[-3000:])
+
+
 if __name__ == "__main__":
     main()

@@ -288,38 +288,85 @@ the_trust_folder(void **state)
 	assert_false(t.wanted);
 }
 
+/* Signed as version n by these of the keys 1, 2 and 3, of which `trusted` are trusted. */
+static int
+admit(const char *dir, const char *name, uint64_t n, uint8_t id, const char *keys,
+    const char *trusted, char why[256])
+{
+	static struct trust t;
+	struct signed_by by = {.counter = n};
+	uint8_t bytes[32] = {id};
+
+	memset(&t, 0, sizeof(t));
+	for (const char *k = trusted; *k != '\0'; k++)
+		t.key[t.key_n++][0] = (uint8_t)*k;
+	for (const char *k = keys; *k != '\0'; k++)
+		by.key[by.trusted_n++][0] = (uint8_t)*k;
+	return rollback_admit_in(dir, name, &by, &t, bytes, why, 256);
+}
+
 static void
 no_way_back(void **state)
 {
 	char dir[] = "/var/tmp/kennel-seen-XXXXXX", path[64], why[256];
-	uint8_t a[32] = {1}, b[32] = {2};
 
 	assert_non_null(mkdtemp(dir));
-	assert_int_equal(rollback_admit_in(dir, "s", 5, a, why, sizeof(why)), 0);
-	assert_int_equal(rollback_admit_in(dir, "s", 5, a, why, sizeof(why)), 0);
-	assert_int_equal(rollback_admit_in(dir, "s", 5, b, why, sizeof(why)), -EEXIST);
-	assert_int_equal(rollback_admit_in(dir, "s", 4, a, why, sizeof(why)), -ESTALE);
+	assert_int_equal(admit(dir, "s", 5, 1, "1", "1", why), 0);
+	assert_int_equal(admit(dir, "s", 5, 1, "1", "1", why), 0);
+	assert_int_equal(admit(dir, "s", 5, 2, "1", "1", why), -EEXIST);
+	assert_int_equal(admit(dir, "s", 4, 1, "1", "1", why), -ESTALE);
 	assert_non_null(strstr(why, "older"));
-	assert_int_equal(rollback_admit_in(dir, "s", 6, b, why, sizeof(why)), 0);
-	assert_int_equal(rollback_admit_in(dir, "s", 5, a, why, sizeof(why)), -ESTALE);
+	assert_int_equal(admit(dir, "s", 6, 2, "1", "1", why), 0);
+	assert_int_equal(admit(dir, "s", 5, 1, "1", "1", why), -ESTALE);
 	/* another server has a number of its own */
-	assert_int_equal(rollback_admit_in(dir, "t", 1, a, why, sizeof(why)), 0);
+	assert_int_equal(admit(dir, "t", 1, 1, "1", "1", why), 0);
 	/* nor is it touched by one of a similar name */
-	assert_int_equal(rollback_admit_in(dir, "t.new", 7, a, why, sizeof(why)), 0);
-	assert_int_equal(rollback_admit_in(dir, "t", 2, a, why, sizeof(why)), 0);
-	assert_int_equal(
-	    rollback_admit_in(dir, "t.new", 6, a, why, sizeof(why)), -ESTALE);
+	assert_int_equal(admit(dir, "t.new", 7, 1, "1", "1", why), 0);
+	assert_int_equal(admit(dir, "t", 2, 1, "1", "1", why), 0);
+	assert_int_equal(admit(dir, "t.new", 6, 1, "1", "1", why), -ESTALE);
 	(void)snprintf(path, sizeof(path), "%s/t.new", dir);
 	assert_int_equal(unlink(path), 0);
 	/* what cannot be understood is not started over */
 	(void)snprintf(path, sizeof(path), "%s/s", dir);
 	assert_int_equal(truncate(path, 3), 0);
-	assert_int_equal(rollback_admit_in(dir, "s", 9, a, why, sizeof(why)), -EBADMSG);
+	assert_int_equal(admit(dir, "s", 9, 1, "1", "1", why), -EBADMSG);
 	assert_int_equal(unlink(path), 0);
 	(void)snprintf(path, sizeof(path), "%s/t", dir);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(rmdir(dir), 0);
-	assert_int_not_equal(rollback_admit_in(dir, "s", 9, a, why, sizeof(why)), 0);
+	assert_int_not_equal(admit(dir, "s", 9, 1, "1", "1", why), 0);
+}
+
+/* A key that is trusted no more must not keep out what the others sign next. */
+static void
+a_number_is_of_a_key(void **state)
+{
+	char dir[] = "/var/tmp/kennel-seen-XXXXXX", path[64], why[256], line[80];
+	FILE *f;
+
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(admit(dir, "s", 900, 1, "1", "12", why), 0);
+	/* of all keys that are trusted: no way back by the other one */
+	assert_int_equal(admit(dir, "s", 6, 2, "2", "12", why), -ESTALE);
+	assert_int_equal(admit(dir, "s", 900, 2, "2", "12", why), -EEXIST);
+	assert_int_equal(admit(dir, "s", 6, 2, "2", "2", why), 0);
+	assert_int_equal(admit(dir, "s", 5, 3, "2", "2", why), -ESTALE);
+	/* and it counts again where it is trusted again */
+	assert_int_equal(admit(dir, "s", 7, 3, "2", "12", why), -ESTALE);
+	assert_int_equal(admit(dir, "s", 901, 3, "23", "123", why), 0);
+	assert_int_equal(admit(dir, "s", 900, 1, "1", "13", why), -ESTALE);
+	(void)snprintf(path, sizeof(path), "%s/s", dir);
+	/* a line of an earlier version of kennel: of any key */
+	f = fopen(path, "w");
+	assert_non_null(f);
+	memset(line, 'a', 64);
+	line[64] = '\0';
+	(void)fprintf(f, "50 %s\n", line);
+	assert_int_equal(fclose(f), 0);
+	assert_int_equal(admit(dir, "s", 49, 1, "2", "2", why), -ESTALE);
+	assert_int_equal(admit(dir, "s", 51, 1, "2", "2", why), 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(dir), 0);
 }
 
 static int
@@ -357,6 +404,7 @@ main(void)
 	    cmocka_unit_test(only_signatures_behind_the_body),
 	    cmocka_unit_test(the_trust_folder),
 	    cmocka_unit_test(no_way_back),
+	    cmocka_unit_test(a_number_is_of_a_key),
 	};
 
 	return cmocka_run_group_tests(tests, group_setup, group_teardown);

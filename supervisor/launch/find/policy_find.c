@@ -433,8 +433,8 @@ take(struct search *s, int fd, struct policy_found *ret)
 		ret->server = NULL;
 		return -1;
 	}
-	if (by.wanted &&
-	    rollback_admit(s->name, by.counter, ret->policy.id, why, sizeof(why)) < 0) {
+	if (by.wanted && rollback_admit(s->name, &by, sign_trust(), ret->policy.id, why,
+			     sizeof(why)) < 0) {
 		policy_unload(&ret->policy);
 		ret->server = NULL;
 		return failed(s, EXIT_CONFIG, "%s", why);

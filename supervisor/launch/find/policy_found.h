@@ -12,6 +12,7 @@
 
 #include "leash/audit/writer.h"
 #include "policy/sealed/policy.h"
+#include "policy/sealed/signature.h"
 #include "supervisor/audit/audit.h"
 #include "supervisor/launch/find/held_packages.h"
 
@@ -67,15 +68,16 @@ int policy_found_hold(const struct policy *, const struct sealed_server *,
 
 /* ---- rollback.c: protection against older policies ----------------------- */
 
-/* Admits the policy of server `name`, signed as version `counter`, and stores the
- * version. -ESTALE: a newer one was started before; -EEXIST: a different one with
- * this number was. why: one line. */
-int rollback_admit(const char *name, uint64_t counter, const uint8_t id[POLICY_ID_LEN],
-    char *why, size_t why_cap);
+/* Admits the policy of server `name`, signed so, and stores its version for each trusted
+ * key that signed it. -ESTALE: a newer one that a trusted key signed was started before;
+ * -EEXIST: a different one with this number was. What a key signed that is revoked or
+ * trusted no more does not count. why: one line. */
+int rollback_admit(const char *name, const struct signed_by *, const struct trust *,
+    const uint8_t id[POLICY_ID_LEN], char *why, size_t why_cap);
 /* The directory of the stored versions: 0 or -errno. */
 int rollback_dir(char out[PATH_MAX]);
 /* The same in this directory: for tests. */
-int rollback_admit_in(const char *folder, const char *name, uint64_t counter,
-    const uint8_t id[POLICY_ID_LEN], char *why, size_t why_cap);
+int rollback_admit_in(const char *folder, const char *name, const struct signed_by *,
+    const struct trust *, const uint8_t id[POLICY_ID_LEN], char *why, size_t why_cap);
 
 #endif

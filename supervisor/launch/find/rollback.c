@@ -1,6 +1,8 @@
 /*
- * Stores the highest version of each server's policy that was started here, so that
- * an older one, although signed, is not accepted again.
+ * Stores the highest version of each server's policy that was started here, for each key
+ * that signed one, so that an older one, although signed, is not accepted again.  A file
+ * of each server has lines "VERSION ID KEY"; a line of earlier versions of kennel has no
+ * key, and counts as that of any.
  *
  * The directory is /var/lib/kennel for root, otherwise in the home directory from the
  * user database. No environment variable moves it, but its owner can write it
@@ -21,7 +23,10 @@
 #include "supervisor/base/paths.h"
 
 #define ROOT_DIR  "/var/lib/kennel/policy-seen"
-#define LINE_MAX_ 128
+#define ID_DIGITS ((size_t)64)
+#define LINE_CAP  160
+#define SEEN_MAX  (TRUST_KEYS_MAX + 64) /* keys that are trusted, or were */
+#define FILE_MAX  (SEEN_MAX * LINE_CAP)
 
 static int
 folder_name(uid_t uid, char out[PATH_MAX])
@@ -52,42 +57,68 @@ rollback_dir(char out[PATH_MAX])
 	return folder_name(geteuid(), out);
 }
 
-/* Reads "VERSION ID"; a missing file means version 0. */
-static int
-line_read(int dir, const char *name, unsigned long long *ret, char id[65])
-{
-	char line[LINE_MAX_];
-	ssize_t n;
-	size_t len;
-	char *end;
-	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+struct seen {
+	uint64_t counter;
+	char id[65];
+	char key[65]; /* "": of any */
+};
 
-	*ret = 0;
-	id[0] = 0;
+struct seen_list {
+	struct seen v[SEEN_MAX];
+	size_t n;
+};
+
+/* One line without its newline; false: invalid. */
+static bool
+line_parse(const char *line, size_t len, struct seen *ret)
+{
+	size_t n = strspn(line, "0123456789");
+	const char *id = line + n + 1, *key = id + ID_DIGITS + 1;
+
+	if (n == 0 || n > 18 || len < n + 1 + ID_DIGITS || line[n] != ' ' ||
+	    hex_span(id) != ID_DIGITS)
+		return false;
+	if (len != n + 1 + ID_DIGITS && (len != n + 2 + 2 * ID_DIGITS || key[-1] != ' ' ||
+					    hex_span(key) != ID_DIGITS))
+		return false;
+	ret->counter = strtoull(line, NULL, 10);
+	(void)snprintf(ret->id, sizeof(ret->id), "%.*s", (int)ID_DIGITS, id);
+	(void)snprintf(ret->key, sizeof(ret->key), "%.*s",
+	    len == n + 1 + ID_DIGITS ? 0 : (int)ID_DIGITS, key);
+	return true;
+}
+
+/* A missing file has no line. */
+static int
+seen_read(int dir, const char *name, struct seen_list *ret)
+{
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), r;
+	char *text = NULL;
+	const char *line, *end;
+	size_t len = 0;
+
+	ret->n = 0;
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -errno;
-	n = read(fd, line, sizeof(line) - 1);
+	r = fd_slurp(fd, FILE_MAX, &text, &len);
 	fd_close(&fd);
-	if (n < 0)
-		return -errno;
-	line[n] = 0;
-	len = strspn(line, "0123456789");
-	if (len == 0 || len > 18 || line[len] != ' ')
-		return -EBADMSG;
-	*ret = strtoull(line, &end, 10);
-	len = hex_span(++end);
-	if (len != 64)
-		return -EBADMSG;
-	memcpy(id, end, 64);
-	id[64] = 0;
-	return 0;
+	if (r == 0 && (len == 0 || strlen(text) != len))
+		r = -EBADMSG;
+	for (line = text; r == 0 && *line != '\0'; line = end + 1) {
+		end = strchr(line, '\n');
+		if (end == NULL || ret->n == SEEN_MAX ||
+		    !line_parse(line, (size_t)(end - line), &ret->v[ret->n++]))
+			r = -EBADMSG;
+	}
+	free(text);
+	return r;
 }
 
 static int
-line_write(int dir, const char *name, unsigned long long counter, const char *id)
+seen_write(int dir, const char *name, const struct seen_list *l)
 {
-	char line[LINE_MAX_], temp[NAME_MAX + 8];
-	int n = snprintf(line, sizeof(line), "%llu %s\n", counter, id), fd, r;
+	char temp[NAME_MAX + 8], line[LINE_CAP];
+	int fd, r = 0, n;
 
 	/* no server name begins with a dot, so this is never another server's file */
 	(void)snprintf(temp, sizeof(temp), ".%.200s.new", name);
@@ -95,38 +126,107 @@ line_write(int dir, const char *name, unsigned long long counter, const char *id
 	    dir, temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
-	r = fd_write_all(fd, line, (size_t)n);
+	for (size_t i = 0; i < l->n && r == 0; i++) {
+		n = snprintf(line, sizeof(line), "%llu %s%s%s\n",
+		    (unsigned long long)l->v[i].counter, l->v[i].id,
+		    l->v[i].key[0] != '\0' ? " " : "", l->v[i].key);
+		r = fd_write_all(fd, line, (size_t)n);
+	}
 	if (r == 0 && (fsync(fd) < 0 || renameat(dir, temp, dir, name) < 0))
 		r = -errno;
 	fd_close(&fd);
 	return r == 0 && fsync(dir) < 0 ? -errno : r;
 }
 
-int
-rollback_admit_in(const char *folder, const char *name, uint64_t counter,
-    const uint8_t id[POLICY_ID_LEN], char *why, size_t why_cap)
+/* Does what this key signed count? */
+static bool
+counts(const struct trust *t, const char *key)
 {
-	char mine[2 * POLICY_ID_LEN + 1], known[65];
-	unsigned long long last = 0;
+	uint8_t bytes[SIGN_KEY_LEN];
+
+	if (key[0] == '\0')
+		return true;
+	if (!hex_get(key, ID_DIGITS, bytes, sizeof(bytes)))
+		return false;
+	for (uint32_t i = 0; i < t->revoked_n; i++)
+		if (memcmp(t->revoked[i], bytes, sizeof(bytes)) == 0)
+			return false;
+	for (uint32_t i = 0; i < t->key_n; i++)
+		if (memcmp(t->key[i], bytes, sizeof(bytes)) == 0)
+			return true;
+	return false;
+}
+
+/* This version for this key, in the place of what is not higher. True: a change. */
+static int
+seen_put(struct seen_list *l, uint64_t counter, const char *id, const char *key)
+{
+	size_t i;
+
+	for (i = 0; i < l->n && strcmp(l->v[i].key, key) != 0; i++)
+		;
+	if (i < l->n && l->v[i].counter == counter)
+		return 0;
+	if (i == l->n && l->n++ == SEEN_MAX) {
+		l->n = SEEN_MAX;
+		return -ENOSPC;
+	}
+	l->v[i].counter = counter;
+	(void)snprintf(l->v[i].id, sizeof(l->v[i].id), "%s", id);
+	(void)snprintf(l->v[i].key, sizeof(l->v[i].key), "%s", key);
+	return 1;
+}
+
+/* Keeps lines whose keys are trusted no more: they may be trusted again. */
+static int
+seen_put_all(struct seen_list *l, const struct signed_by *by, const char *id)
+{
+	char key[2 * SIGN_KEY_LEN + 1];
+	int r = 0, put;
+
+	for (uint32_t i = 0; i < by->trusted_n; i++) {
+		put =
+		    seen_put(l, by->counter, id, hex_put(key, by->key[i], SIGN_KEY_LEN));
+		if (put < 0)
+			return put;
+		r |= put;
+	}
+	return r;
+}
+
+int
+rollback_admit_in(const char *folder, const char *name, const struct signed_by *by,
+    const struct trust *t, const uint8_t id[POLICY_ID_LEN], char *why, size_t why_cap)
+{
+	char mine[2 * POLICY_ID_LEN + 1];
+	uint64_t last = 0;
+	struct seen_list seen;
 	int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
 
 	(void)hex_put(mine, id, POLICY_ID_LEN);
-	r = dir < 0 || flock(dir, LOCK_EX) < 0 ? -errno
-					       : line_read(dir, name, &last, known);
-	if (r == 0 && counter < last)
-		r = -ESTALE;
-	else if (r == 0 && counter == last && strcmp(mine, known) != 0)
-		r = -EEXIST;
-	else if (r == 0 && counter > last)
-		r = line_write(dir, name, counter, mine);
+	r = dir < 0 || flock(dir, LOCK_EX) < 0 ? -errno : seen_read(dir, name, &seen);
+	for (size_t i = 0; r == 0 && i < seen.n; i++) {
+		if (!counts(t, seen.v[i].key) || seen.v[i].counter < by->counter)
+			continue;
+		last = seen.v[i].counter;
+		if (last > by->counter)
+			r = -ESTALE;
+		else if (strcmp(mine, seen.v[i].id) != 0)
+			r = -EEXIST;
+	}
+	if (r == 0)
+		r = seen_put_all(&seen, by, mine);
+	if (r == 1)
+		r = seen_write(dir, name, &seen);
 	if (r == -ESTALE)
 		(void)snprintf(why, why_cap,
 		    "version %llu of this policy is older than %llu, which was started "
 		    "here",
-		    (unsigned long long)counter, last);
+		    (unsigned long long)by->counter, (unsigned long long)last);
 	else if (r == -EEXIST)
 		(void)snprintf(why, why_cap,
-		    "another policy was started here as version %llu", last);
+		    "another policy was started here as version %llu",
+		    (unsigned long long)last);
 	else if (r < 0)
 		(void)snprintf(why, why_cap,
 		    "%s/%s: unable to keep the policy's version: %s", folder, name,
@@ -136,8 +236,8 @@ rollback_admit_in(const char *folder, const char *name, uint64_t counter,
 }
 
 int
-rollback_admit(const char *name, uint64_t counter, const uint8_t id[POLICY_ID_LEN],
-    char *why, size_t why_cap)
+rollback_admit(const char *name, const struct signed_by *by, const struct trust *t,
+    const uint8_t id[POLICY_ID_LEN], char *why, size_t why_cap)
 {
 	char folder[PATH_MAX];
 	int r = folder_of(geteuid(), folder);
@@ -147,5 +247,5 @@ rollback_admit(const char *name, uint64_t counter, const uint8_t id[POLICY_ID_LE
 		    strerror(-r));
 		return r;
 	}
-	return rollback_admit_in(folder, name, counter, id, why, why_cap);
+	return rollback_admit_in(folder, name, by, t, id, why, why_cap);
 }
