@@ -178,7 +178,8 @@ static const struct {
 #define ROW  sealed_filter
     C(insns, BY("settings_filters.c")),
     C(syscalls, BY("settings_filters.c")),
-    C(sha256, BY("settings_filters.c")),
+    C(sha256,
+	NOTHING("names the default filter of the build, whose program is compared")),
     C(arch, BY("settings_filters.c")),
     C(reserved, NOTHING("always 0")),
 #undef KIND

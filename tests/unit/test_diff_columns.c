@@ -155,6 +155,8 @@ static struct sealed base;
 static int
 read_pins(void *arg, const char *path, size_t max, char **ret_text, size_t *ret_len)
 {
+	char *name;
+
 	*ret_text = strdup(
 	    "{\"kennel-pins\":1,\"server\":\"t\"}\n"
 	    "{\"body\":{\"annotations\":{\"readOnlyHint\":true},\"name\":\"get_a\"},"
@@ -162,6 +164,8 @@ read_pins(void *arg, const char *path, size_t max, char **ret_text, size_t *ret_
 	    "{\"body\":{\"name\":\"look\"},\"kind\":\"tool\",\"name\":\"look\","
 	    "\"variant\":\"\"}\n");
 	assert_non_null(*ret_text);
+	name = strstr(*ret_text, "\"t\"}") + 1;
+	*name = *(strstr(path, ".pins") - 1); /* of the server */
 	*ret_len = strlen(*ret_text);
 	return 0;
 }
@@ -430,8 +434,9 @@ is_idle(uint32_t kind, uint32_t row)
 {
 	const struct sealed_mount *m = &base.p.mount[row];
 
-	/* "x" as a word, as a pattern and as a choice is the same */
-	if (kind == SEALED_ARGS)
+	/* "x" as a word, as a pattern and as a choice is the same; a line that only asks
+	 * changes little: for these two, one row of the table must make a difference */
+	if (kind == SEALED_ARGS || kind == SEALED_GATES)
 		return true;
 	/* a directory that was made on the way to a mount: nothing may be done with it */
 	return kind == SEALED_MOUNTS && m->kind == MOUNT_DIR && m->right == RIGHT_NONE;
