@@ -46,7 +46,7 @@ read_filter(const struct policy *p, const struct sealed_filter *k, struct pairs 
 			l->failed = true;
 			return;
 		}
-		(void)fprintf(f, "action %x", c->action);
+		(void)fprintf(f, "%s action %x", policy_str(t, c->name), c->action);
 		refused = refused && is_refusal(c->action);
 		for (n = 0; n < c->compares.n; n++) {
 			m = &t->compare[c->compares.first + n];
@@ -156,10 +156,16 @@ void
 read_call_ends(const struct policy *p, const struct sealed_server *s, struct pairs *l)
 {
 	const struct sealed_call *c;
+	char *line;
 	uint32_t i;
 
 	for (i = 0; i < s->calls.n; i++) {
 		c = &p->call[s->calls.first + i];
-		add_until(l, p, strdup(policy_str(p, c->name)), c->exception);
+		line = malloc(c->name.len + 8);
+		if (line != NULL)
+			(void)snprintf(line, c->name.len + 8, "%s %s",
+			    policy_verdict_name((enum sealed_verdict)c->verdict),
+			    policy_str(p, c->name));
+		add_until(l, p, line, c->exception);
 	}
 }

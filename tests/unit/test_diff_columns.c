@@ -438,6 +438,10 @@ is_idle(uint32_t kind, uint32_t row)
 	 * changes little: for these two, one row of the table must make a difference */
 	if (kind == SEALED_ARGS || kind == SEALED_GATES)
 		return true;
+	/* the host of a block of addresses is a text; a deny of what no line grants */
+	if (kind == SEALED_NETS)
+		return base.p.net[row].kind == HOST_CIDR ||
+		       base.p.net[row].verdict == VERDICT_DENY;
 	/* a directory that was made on the way to a mount: nothing may be done with it */
 	return kind == SEALED_MOUNTS && m->kind == MOUNT_DIR && m->right == RIGHT_NONE;
 }
