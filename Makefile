@@ -271,6 +271,14 @@ SCRUB_ROOM = \
 	leash/scrub/stream.o \
 	leash/scrub/structured.o \
 	leash/scrub/white_space.o
+
+# Placeholders: bytes to bytes, for whatever process has the value.
+PLACEHOLDER = \
+	leash/placeholder/draw.o \
+	leash/placeholder/leaf.o \
+	leash/placeholder/structure.o \
+	policy/tokens/token_format.o
+
 # Secrets, the cell, the gate.  No socket to the world, no MCP, no parser.
 LEASH = \
 	$(CELL) $(POLICY_READ) $(BASE) $(PATHS) \
@@ -1427,6 +1435,11 @@ UNIT_plugin = \
 	shim/base/buf.o \
 	shim/base/slurp.o \
 	tests/fuzz/fuzz_plugin_reply.o
+UNIT_placeholder = \
+	$(PLACEHOLDER) $(BASE_SMALL) \
+	shim/base/slurp.o \
+	shim/base/token_checksum.o \
+	tests/fuzz/fuzz_placeholder.o
 UNIT_server_env	= $(UNIT_vault)
 UNIT_confirm = \
 	$(BASE_SMALL) \
@@ -1621,6 +1634,7 @@ UNITS = \
 	path_index \
 	path_resolve \
 	pins \
+	placeholder \
 	plugin \
 	query \
 	queue \
@@ -1862,6 +1876,7 @@ FUZZ_vault = \
 	leash/vault/vault.o \
 	shim/base/cause.o \
 	shim/base/slurp.o
+FUZZ_placeholder	= $(PLACEHOLDER) shim/base/token_checksum.o
 FUZZ_plugin_reply	= leash/vault/plugin_reply.o $(FUZZ_condition)
 FUZZ_keeper	= $(filter-out leash/keeper/fido_child.o leash/keeper/main.o leash/keeper/peers.o,$(KEEPER))
 FUZZ_fido	= leash/keeper/fido/client_data.o leash/keeper/fido/fido_wire.o \
@@ -2031,6 +2046,7 @@ FUZZ = \
 	oauth_text \
 	parse \
 	pins \
+	placeholder \
 	plugin_reply \
 	program \
 	query \

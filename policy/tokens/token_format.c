@@ -74,6 +74,12 @@ byte_fits(const char *bytes, char c)
 	return false;
 }
 
+bool
+token_format_has(const struct token_format *s, char c)
+{
+	return byte_fits(s->bytes, c);
+}
+
 const char *
 token_format_wrong(const struct token_format *s, const char *text, size_t len)
 {

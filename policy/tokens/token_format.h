@@ -36,6 +36,9 @@ const struct token_format *token_formats(size_t *ret_n);
 /* The format with this name, or NULL. */
 const struct token_format *token_format_find(const char *name);
 
+/* May a token of this format have this character after its prefix? */
+bool token_format_has(const struct token_format *, char);
+
 /*
  * Is this one complete token of the format, with a valid checksum?  NULL, or
  * why not: a static text.

@@ -19,19 +19,34 @@ crc32_of(const uint8_t *text, size_t len)
 	return ~crc;
 }
 
-bool
-shape_sum_fits(const uint8_t *text, size_t len)
+static void
+sum_of(const uint8_t *text, size_t len, uint8_t ret[SHAPE_SUM_LEN])
 {
 	static const char digits[] =
 	    "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-	uint32_t crc;
-	size_t i;
+	uint32_t crc = crc32_of(text, len);
+
+	for (size_t i = 0; i < SHAPE_SUM_LEN; i++, crc /= 62)
+		ret[SHAPE_SUM_LEN - 1 - i] = (uint8_t)digits[crc % 62];
+}
+
+bool
+shape_sum_fits(const uint8_t *text, size_t len)
+{
+	uint8_t sum[SHAPE_SUM_LEN];
 
 	if (len <= SHAPE_SUM_LEN)
 		return false;
-	crc = crc32_of(text, len - SHAPE_SUM_LEN);
-	for (i = 0; i < SHAPE_SUM_LEN; i++, crc /= 62)
-		if (text[len - 1 - i] != (uint8_t)digits[crc % 62])
+	sum_of(text, len - SHAPE_SUM_LEN, sum);
+	for (size_t i = 0; i < SHAPE_SUM_LEN; i++)
+		if (text[len - SHAPE_SUM_LEN + i] != sum[i])
 			return false;
 	return true;
+}
+
+void
+shape_sum_put(uint8_t *text, size_t len)
+{
+	if (len > SHAPE_SUM_LEN)
+		sum_of(text, len - SHAPE_SUM_LEN, text + len - SHAPE_SUM_LEN);
 }

@@ -2,7 +2,7 @@
  * The checksum that some providers put at the end of their tokens: the CRC-32
  * of the text before it (without the prefix), in base 62 with the alphabet
  * 0-9A-Za-z, six digits.  GitHub and npm document it.  Used by the scrubber,
- * and when a value is stored.
+ * when a value is stored, and by placeholders.
  */
 #ifndef KENNEL_SHIM_BASE_TOKEN_CHECKSUM_H
 #define KENNEL_SHIM_BASE_TOKEN_CHECKSUM_H
@@ -18,5 +18,7 @@
  * rest?
  */
 bool shape_sum_fits(const uint8_t *text, size_t len);
+/* Replaces the last six digits by that checksum; a shorter text stays. */
+void shape_sum_put(uint8_t *text, size_t len);
 
 #endif
