@@ -329,6 +329,7 @@ LEASH = \
 	leash/vault/keeper_value.o \
 	leash/vault/locked_pages.o \
 	leash/vault/open_checked.o \
+	leash/vault/placeholder_value.o \
 	leash/vault/plugin.o \
 	leash/vault/plugin_failures.o \
 	leash/vault/plugin_reply.o \
@@ -338,6 +339,8 @@ LEASH = \
 	leash/vault/server_env.o \
 	leash/vault/vault.o \
 	leash/write_grants.o \
+	policy/tokens/secret_shaped.o \
+	$(PLACEHOLDER) \
 	shim/base/token_checksum.o
 
 # What the server sends to the network, and its resolver.  No socket, no file.
@@ -688,6 +691,7 @@ KENNEL = \
 	supervisor/learn/learned_command.o \
 	supervisor/learn/learned_policy.o \
 	supervisor/learn/policy_text.o \
+	supervisor/learn/reach.o \
 	supervisor/learn/roots.o \
 	supervisor/learn/seen.o \
 	supervisor/learn/verb_learn.o \

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "leash/launch.h"
 #include "leash/launch_program.h"
 #include "leash/network.h"
 #include "leash/private.h"
@@ -93,6 +94,8 @@ launch_fields(struct leash *l, size_t len, const char **ret_name)
 	if (r == 0)
 		r = launch_approves(l, &in);
 	l->stale = wire_get_u32(&in) == 1;
+	if (r == 0)
+		r = placeholder_order(l, &in);
 	if (r == 0)
 		r = wire_end(&in);
 	if (r < 0)

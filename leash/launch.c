@@ -147,13 +147,13 @@ plain_values(struct launch *a)
 		if (e->passed != 0)
 			value = getenv(name);
 		/* a variable that is not set in the agent's environment is not added */
-		if (value != NULL)
+		if (value != NULL &&
+		    (e->passed == 0 || !placeholder_withholds(l, name, value)))
 			r = env_plain(l->env, name, value);
 	}
-	if (r < 0)
-		return refuse(a, LOG_EXIT_FAILED, r,
-		    "unable to build the environment: %s", strerror(-r));
-	return 0;
+	return r < 0 ? refuse(a, LOG_EXIT_FAILED, r,
+			   "unable to build the environment: %s", strerror(-r))
+		     : 0;
 }
 
 static int
@@ -214,7 +214,7 @@ secret_values(struct launch *a)
 		const struct sealed_secret *row = &p->secret[rows.first + i];
 		struct secret *value = NULL;
 
-		r = secret_resolve(l, row, &value, &why);
+		r = secret_for_server(l, i, &value, &why);
 		if (r == 0)
 			r = secret_give(l, row, value, i, &weak);
 		if (r == 0)
@@ -227,6 +227,7 @@ secret_values(struct launch *a)
 	}
 	launch_vault_end();
 	route_end();
+	placeholder_wipe(l);
 	r = refresh_begin(l, &why);
 	return r < 0 ? refuse(a, LOG_EXIT_FAILED, r, "%s", why.text) : 0;
 }

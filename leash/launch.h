@@ -19,6 +19,20 @@ int secret_resolve(struct leash *, const struct sealed_secret *, struct secret *
 int secret_resolve_row(struct leash *, const struct sealed_secret *, struct secret **ret,
     struct reason *why);
 
+/* What the server gets for its secret with this number: the value, or a placeholder. */
+int secret_for_server(
+    struct leash *, uint32_t i, struct secret **ret, struct reason *why);
+/* Reads the part of LEASH_LAUNCH about placeholders: 0 or -EBADMSG. */
+int placeholder_order(struct leash *, struct wire_in *);
+/* May the server be started with them?  Else -errno, and why (static). */
+int placeholder_check(const struct leash *, const char **ret_why);
+/* Does the server get a placeholder for its secret with this number? */
+bool placeholder_for(const struct leash *, uint32_t i);
+/* Is this variable of the agent's kept from it? */
+bool placeholder_withholds(const struct leash *, const char *name, const char *value);
+/* Wipes the values that were read for placeholders. */
+void placeholder_wipe(struct leash *);
+
 /*
  * launch_source.c: from a program, which may need credentials, and from a plugin.
  * 0 or -errno, and why; -ELOOP: a credential would need a credential.

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "leash/private.h"
+#include "leash/launch.h"
 #include "policy/sealed/match.h"
 #include "policy/sealed/policy.h"
 #include "policy/sealed/signature.h"
@@ -51,6 +51,8 @@ approve_of(const struct leash *l, uint32_t i)
 	uint32_t policy = row_of(l, i)->approve;
 	uint32_t manifest = i < l->approve_n ? l->approve[i] : APPROVE_NONE;
 
+	if (placeholder_for(l, i))
+		return APPROVE_NONE; /* its value is not used */
 	return policy > manifest ? policy : manifest;
 }
 
@@ -235,9 +237,16 @@ hear_one(struct uses *u, uint64_t until)
 int
 launch_approval_ask(struct leash *l, int *ret_status, char why[LEASH_TEXT_MAX])
 {
+	const char *refused = NULL;
 	static struct uses u;
 	uint64_t until;
-	int r;
+	int r = placeholder_check(l, &refused);
+
+	if (r < 0) {
+		(void)snprintf(why, LEASH_TEXT_MAX, "%s", refused);
+		*ret_status = STATUS_CONFIG;
+		return r;
+	}
 
 	u = (struct uses){.l = l, .status = ret_status, .why = why};
 	why[0] = '\0';

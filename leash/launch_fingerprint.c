@@ -44,36 +44,58 @@ path_of(const struct leash *l, const struct sealed_secret *row)
 
 /* Where the vault has each of these secrets, if it has any of them. */
 static void
-put_paths(
-    const struct leash *l, struct event *e, const struct sealed_secret *row, size_t n)
+put_paths(const struct leash *l, struct event *e, const uint32_t *of, size_t n)
 {
+	const struct sealed_secret *row = l->policy.secret + l->server->secrets.first;
 	bool any = false;
 
 	for (size_t i = 0; i < n; i++)
-		any = any || row[i].source == SOURCE_VAULT;
+		any = any || row[of[i]].source == SOURCE_VAULT;
 	for (size_t i = 0; any && i < n; i++)
-		event_text(e, KEY_PATH, path_of(l, &row[i]));
+		event_text(e, KEY_PATH, path_of(l, &row[of[i]]));
 }
 
-/* Durable before the plan contains a value; waiting for the last record waits for all. */
-int
-launch_fingerprints_record(struct leash *l, uint64_t *ret_number)
+static int
+record_some(const struct leash *l, const uint32_t *of, size_t n, bool placeholders,
+    uint64_t *ret_number)
 {
 	const struct sealed_secret *row = l->policy.secret + l->server->secrets.first;
 	static struct event e;
+
+	event_begin(&e, EVENT_SECRETS);
+	event_identity(&e, policy_str(&l->policy, l->server->name), l->policy.id);
+	for (size_t i = 0; i < n; i++)
+		event_text(&e, KEY_NAME, policy_str(&l->policy, row[of[i]].name));
+	for (size_t i = 0; i < n; i++)
+		event_short(&e, KEY_TRACE, l->fingerprint[of[i]]);
+	put_paths(l, &e, of, n);
+	if (placeholders)
+		event_text(&e, KEY_OUTCOME, "placeholder");
+	return report_send(l->report, &e, EVENT_GATE, ret_number);
+}
+
+/* Durable before the plan contains a value; waiting for the last record waits for all.
+ * Placeholders are in records of their own. */
+int
+launch_fingerprints_record(struct leash *l, uint64_t *ret_number)
+{
+	uint32_t of[NAMES_MAX];
 	int r = 0;
 
-	for (size_t at = 0; r == 0 && at < l->secret_n; at += NAMES_MAX) {
-		size_t n = l->secret_n - at < NAMES_MAX ? l->secret_n - at : NAMES_MAX;
+	for (int placeholders = 0; placeholders < 2; placeholders++) {
+		size_t n = 0;
 
-		event_begin(&e, EVENT_SECRETS);
-		event_identity(&e, policy_str(&l->policy, l->server->name), l->policy.id);
-		for (size_t i = at; i < at + n; i++)
-			event_text(&e, KEY_NAME, policy_str(&l->policy, row[i].name));
-		for (size_t i = at; i < at + n; i++)
-			event_short(&e, KEY_TRACE, l->fingerprint[i]);
-		put_paths(l, &e, row + at, n);
-		r = report_send(l->report, &e, EVENT_GATE, ret_number);
+		for (uint32_t i = 0; r == 0 && i < l->secret_n; i++) {
+			if (placeholder_for(l, i) != (placeholders != 0))
+				continue;
+			of[n++] = i;
+			if (n < NAMES_MAX)
+				continue;
+			r = record_some(l, of, n, placeholders != 0, ret_number);
+			n = 0;
+		}
+		if (r == 0 && n > 0)
+			r = record_some(l, of, n, placeholders != 0, ret_number);
 	}
 	return r;
 }

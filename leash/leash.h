@@ -38,12 +38,14 @@
 #include <stdint.h>
 
 #define LEASH_CHANNEL_FD  3
-#define LEASH_VERSION     9
+#define LEASH_VERSION     10
 #define LEASH_PACKET_MAX  (64u << 10)
 #define LEASH_ARGS_MAX    1024
 #define LEASH_SECRETS_MAX 256 /* of one server */
 #define LEASH_TEXT_MAX    4096
 #define LEASH_LAST_MAX    4096 /* bytes of the server's last lines */
+#define LEASH_SEED_LEN    32   /* of placeholders */
+#define LEASH_FORMAT_MAX  64   /* bytes of a token format's name */
 
 enum leash_message {
 	/*
@@ -51,7 +53,11 @@ enum leash_message {
 	 * digits), u32 argc (LEASH_RUN: 0 for the policy's `run`), argc times str, u32 n,
 	 * n times u32 enum sealed_approve: how each of the server's secrets is approved
 	 * according to the manifests (n: number of secrets, or 0), u32 1 if the supervisor
-	 * handles LEASH_STALE, else 0.  Descriptors: the sealed policy (a sealed memfd), a
+	 * handles LEASH_STALE, else 0, u32 1 if the server gets placeholders in place of
+	 * its secrets (LEASH_LEARN: always), else 0; then, with 1, bytes
+	 * (LEASH_SEED_LEN) their seed, u32 n, the number of secrets, and for each u32 1
+	 * if it gets the value all the same, str the name of its token format
+	 * ("": unknown).  Descriptors: the sealed policy (a sealed memfd), a
 	 * connection to the recorder, the directory for the server's stderr log.
 	 */
 	LEASH_LAUNCH = 2,

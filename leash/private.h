@@ -49,6 +49,17 @@ struct pump {
 /* The phase of a server.  channel.c defines which message is valid in which. */
 enum leash_phase { PHASE_NEW, PHASE_RUNNING, PHASE_ENDING, PHASE_GONE };
 
+/* What the server gets in place of its secrets. */
+struct leash_placeholders {
+	bool made; /* it gets placeholders */
+	uint8_t seed[LEASH_SEED_LEN];
+	bool real[LEASH_SECRETS_MAX];                         /* but not of this one */
+	const struct token_format *format[LEASH_SECRETS_MAX]; /* NULL: not known */
+	size_t n;
+	struct secret *read[LEASH_SECRETS_MAX]; /* values, wiped before the start */
+	size_t read_n;
+};
+
 struct leash {
 	enum leash_phase phase;
 	enum leash_mode mode;
@@ -82,6 +93,7 @@ struct leash {
 	struct vault *vault;
 	uint32_t approve[LEASH_SECRETS_MAX]; /* according to the manifests */
 	size_t approve_n;                    /* number of secrets, or 0 */
+	struct leash_placeholders placeholders;
 	/* live: why its use was not approved, or NULL */
 	const char *withheld[LEASH_SECRETS_MAX];
 	const struct secret *secret[LEASH_SECRETS_MAX];

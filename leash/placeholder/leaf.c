@@ -203,13 +203,12 @@ leaf_whole(struct draw *d, uint8_t *text, size_t len)
 void
 leaf_digits(struct draw *d, uint8_t *text, size_t len)
 {
-	bool zero = len > 0 && text[0] == '0';
+	size_t zero = len > 0 && text[0] == '0'; /* it stays */
 
-	for (size_t i = 0; i < len; i++)
-		text[i] = (uint8_t)(i == 0 && !zero ? '1' + draw_below(d, 9)
-						    : '0' + draw_below(d, 10));
-	if (zero && len > 0)
-		text[0] = '0';
+	for (size_t i = zero; i < len; i++)
+		text[i] = (uint8_t)('0' + draw_below(d, 10));
+	if (zero == 0 && len > 0)
+		text[0] = (uint8_t)('1' + draw_below(d, 9));
 	d->replaced += len - zero;
 }
 

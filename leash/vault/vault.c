@@ -210,6 +210,12 @@ secret_equals(const struct secret *s, const void *bytes, size_t len)
 	return len == s->len && sodium_memcmp(s->bytes, bytes, len) == 0;
 }
 
+bool
+secret_same(const struct secret *a, const struct secret *b)
+{
+	return secret_equals(a, b->bytes, b->len);
+}
+
 const char *
 secret_expose(const struct secret *s)
 {

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "leash/placeholder/placeholder.h"
 #include "shim/base/cause.h"
 
 #define VAULT_VALUE_MAX   (64u << 10) /* bytes of one value */
@@ -107,12 +108,22 @@ int secret_in_keeper(int keeper, const char *path, uint32_t *ret_reason);
 int secret_from_bytes(
     struct vault *, const void *, size_t len, struct secret **ret, const char **ret_what);
 
+/*
+ * placeholder_value.c: a placeholder as long as this value, or (NULL) one that is made
+ * without a value, in this format or (NULL) none.  Errors as of secret_from_bytes().
+ */
+int secret_placeholder(struct vault *, const struct placeholder *how,
+    const struct token_format *, const struct secret *value, struct secret **ret,
+    const char **ret_what);
+
 /* Wipes a value of the vault, which must not be used any more. */
 void secret_drop(struct vault *, struct secret *);
 
 size_t secret_len(const struct secret *);
 /* Takes time that depends on the lengths only. */
 bool secret_equals(const struct secret *, const void *, size_t);
+/* Have two values the same bytes? */
+bool secret_same(const struct secret *, const struct secret *);
 /* The only accessor: len bytes, then NUL. */
 const char *secret_expose(const struct secret *);
 

@@ -21,7 +21,7 @@ struct tools_found {
 };
 
 /*
- * Starts the server once, as "kennel run NAME --policy FILE" does, and makes a `tool`
+ * Starts the server once, as "kennel run NAME --policy FILE --placeholders" does, and makes a `tool`
  * line for each of its tools: `allow` for one that only reads, else `ask`. 0; -errno
  * with why. The caller frees the lines in either case.
  */

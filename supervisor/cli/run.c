@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include "shim/base/log.h"
+#include "supervisor/base/exit_status.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/help/help.h"
+#include "supervisor/launch/leash_client.h"
 #include "supervisor/launch/run_session.h"
 #include "supervisor/serve/serve.h"
 
@@ -37,6 +39,7 @@ tell_terminal(void)
 int
 run_main(int argc, char **argv)
 {
+	static struct child_placeholders placeholders;
 	struct run_order order = {.file = NULL};
 	const char *project = NULL;
 	bool secrets = false;
@@ -48,6 +51,8 @@ run_main(int argc, char **argv)
 			project = argv[++i];
 		else if (strcmp(argv[i], "--secrets-tools") == 0)
 			secrets = true;
+		else if (strcmp(argv[i], "--placeholders") == 0)
+			order.placeholders = &placeholders;
 		else if (argv[i][0] != '-' && order.name == NULL)
 			order.name = argv[i];
 		else
@@ -59,6 +64,13 @@ run_main(int argc, char **argv)
 	if (project != NULL && !secrets)
 		return help_usage(
 		    &kennel_help, argv[0], "--project needs --secrets-tools");
+	if (order.placeholders != NULL && secrets)
+		return help_usage(&kennel_help, argv[0],
+		    "--placeholders is not used with --secrets-tools");
+	if (order.placeholders != NULL && child_placeholders_draw(&placeholders) < 0) {
+		log_error("unable to draw random numbers");
+		return EXIT_FAILED;
+	}
 	tell_terminal();
 	return secrets ? run_with_secrets_tools(&order, project) : run_session(&order);
 }

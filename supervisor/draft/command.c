@@ -506,7 +506,7 @@ draft_variable(struct draft *d, char *text, bool secret)
 			      "abcdefghijklmnopqrstuvwxyz")] != '\0')
 		return -EINVAL;
 	v->name = text;
-	v->vault = NULL;
+	v->vault = v->hosts = NULL;
 	v->value = equals == NULL ? NULL : equals + 1;
 	v->secret = secret || looks_secret(v->name, v->value);
 	if (v->secret)

@@ -108,7 +108,9 @@ put_variable(const struct draft_variable *v, const char *indent, FILE *out)
 	if (v->vault != NULL)
 		fprintf(out, "%ssecret %s from vault %s", indent, v->name, v->vault);
 	else if (v->secret)
-		fprintf(out, "%ssecret %s from env %s", indent, v->name, v->name);
+		fprintf(out, "%ssecret %s from env %s%s%s%s", indent, v->name, v->name,
+		    v->hosts == NULL ? "" : " { hosts ", v->hosts == NULL ? "" : v->hosts,
+		    v->hosts == NULL ? "" : " }");
 	else
 		fprintf(out, "%senv %s", indent, v->name);
 	if (!v->secret && v->value != NULL) {

@@ -33,6 +33,7 @@ struct draft_variable {
 	const char *name, *value; /* NULL: the value in the agent's environment */
 	const char *vault;        /* the path of a secret in the vault, or NULL */
 	bool secret;
+	const char *hosts; /* that may get it, separated by blanks; or NULL */
 };
 
 struct draft {

@@ -26,6 +26,9 @@ static const struct help_option options[] = {
     {"--no-start", NULL, "do not start the server to list its tools"},
     {"--exec", "PROGRAM", "a program that it may start; may be repeated"},
     {"--net", NULL, "let it connect to the public hosts that it asks for"},
+    {"--host", "NAME:PORT", "a host that it may connect to; may be repeated"},
+    {"--real-secret", "VARIABLE", "a secret that it gets, for the hosts of --host"},
+    {"--placeholders", NULL, "give it placeholders in place of its secrets"},
     {"--from-log", NULL, "print lines for what the log shows as refused"},
     {"--stdio", NULL, "the agent on standard input and output calls its tools"},
     {"--scripts", NULL, "run the install scripts of packages, without a network"},
@@ -63,11 +66,13 @@ static const struct help_verb verbs[] = {
 	    "writes its tools into the draft, by name.\n"
 	    "Edit the draft, then run `kennel policy check`."},
     {"learn", "Start",
-	"NAME [--work DIR] [--exec PROGRAM]... [--net] [--stdio] "
+	"NAME [--work DIR] [--exec PROGRAM]... [--net] [--host NAME:PORT]... [--stdio] "
 	"[--env VARIABLE[=VALUE]]... [--secret VARIABLE]... [--vault VARIABLE=PATH]... "
-	"[-o OUT] [-- COMMAND [ARG...]] | --from-log [SERVER]",
+	"[--real-secret VARIABLE]... [-o OUT] [-- COMMAND [ARG...]] | --from-log "
+	"[SERVER]",
 	"run a server without credentials, and draft a policy from what it wants",
-	"--work --exec --net --stdio --env --secret --vault --from-log -o",
+	"--work --exec --net --host --stdio --env --secret --vault --real-secret "
+	"--from-log -o",
 	"kennel learn files --work ~/notes -- node_modules/.bin/mcp-server-filesystem "
 	"~/notes",
 	"-",
@@ -79,7 +84,9 @@ static const struct help_verb verbs[] = {
 	    "the\n"
 	    "server asks for is seen. The draft grants what it used; what it did not "
 	    "get\n"
-	    "is in comments. Without --net it reaches no host.\n"
+	    "is in comments. Without --net and --host it reaches no host. It gets\n"
+	    "placeholders in place of secrets; --real-secret gives it a value, and then\n"
+	    "it reaches the hosts of --host only.\n"
 	    "Without COMMAND, it is that of the server's policy, such as `kennel "
 	    "install`\n"
 	    "drafts; the draft is next to it, in NAME.learned."},
@@ -135,9 +142,10 @@ static const struct help_verb verbs[] = {
 	    "the\n"
 	    "vault, and its command or URL becomes `kennel run NAME`. All else in the\n"
 	    "files is kept, and so are backups: --undo restores the files."},
-    {"run", "Start", "NAME [--policy FILE] [--secrets-tools [--project DIR]]",
+    {"run", "Start",
+	"NAME [--policy FILE] [--placeholders] [--secrets-tools [--project DIR]]",
 	"run one server for an agent, on standard input and output",
-	"--policy --secrets-tools --project", "kennel run files", "server",
+	"--policy --placeholders --secrets-tools --project", "kennel run files", "server",
 	.more = "An agent's configuration has this command in place of the server's. The "
 		"policy\n"
 		"is found by the server's name (kennel(1), POLICIES). What the policy "

@@ -64,8 +64,9 @@ struct opened {
 	const struct session *serving; /* borrowed; NULL: none (yet) */
 	pid_t hub;                     /* "kennel serve", its agent; 0: none */
 	enum leash_mode mode;
-	bool one_call;          /* as in the order */
-	int copy;               /* the same */
+	bool one_call;                                 /* as in the order */
+	int copy;                                      /* the same */
+	const struct child_placeholders *placeholders; /* the same */
 	const uint32_t *factor; /* of each secret (struct asked_approve) */
 	int starter;            /* starter.h: of further processes; -1: none */
 	pid_t starter_pid;      /* 0: none */
@@ -89,6 +90,8 @@ struct open_order {
 	struct child_resolved *resolved; /* LEASH_LIVE: as in child_order */
 	const char *purpose;             /* for the record; NULL: none */
 	int copy; /* the server is learned: LEASH_LEARN, and as in child_order; 0: no */
+	/* as in child_order; borrowed, also by what is opened */
+	const struct child_placeholders *placeholders;
 	struct loop *loop; /* runs only while an approval of the start is pending */
 	int signals;       /* from open_signals: one ends such a start */
 };
@@ -158,6 +161,8 @@ struct asked_approve {
 	uint32_t of[LEASH_SECRETS_MAX]; /* enum sealed_approve, from manifests */
 	/* enum sealed_factor: the stricter of manifests and policy */
 	uint32_t factor[LEASH_SECRETS_MAX];
+	/* the name of its token format, from manifests: a static text, or NULL */
+	const char *format[LEASH_SECRETS_MAX];
 };
 /* Reads the approval rules for the server's secrets from the project's manifest and
  * the personal index. Returns 0 (*ret_any: they or the policy require an approval),

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -172,6 +173,44 @@ put_approves(struct wire_out *out, const struct child_order *order)
 		wire_put_u32(out, order->approve[i]);
 }
 
+int
+child_placeholders_draw(struct child_placeholders *p)
+{
+	/* syscalls: getrandom */
+	ssize_t n = getrandom(p->seed, sizeof(p->seed), 0);
+
+	return n == (ssize_t)sizeof(p->seed) ? 0 : n < 0 ? -errno : -EIO;
+}
+
+static bool
+is_real(const struct child_placeholders *p, const char *name)
+{
+	for (size_t i = 0; i < p->real_n; i++)
+		if (strcmp(p->real[i], name) == 0)
+			return true;
+	return false;
+}
+
+static void
+put_placeholders(struct wire_out *out, const struct child_order *order)
+{
+	const struct child_placeholders *p = order->placeholders;
+	struct sealed_range rows = order->server->secrets;
+
+	wire_put_u32(out, p != NULL);
+	if (p == NULL)
+		return;
+	wire_put_bytes(out, p->seed, sizeof(p->seed));
+	wire_put_u32(out, rows.n);
+	for (uint32_t i = 0; i < rows.n; i++) {
+		const struct sealed_secret *row = &order->policy->secret[rows.first + i];
+		const char *format = order->format == NULL ? NULL : order->format[i];
+
+		wire_put_u32(out, is_real(p, policy_str(order->policy, row->name)));
+		wire_put_str(out, format == NULL ? "" : format);
+	}
+}
+
 static int
 send_launch(const struct child_order *order, int channel)
 {
@@ -190,6 +229,7 @@ send_launch(const struct child_order *order, int channel)
 		wire_put_str(&out, order->argv[i]);
 	put_approves(&out, order);
 	wire_put_u32(&out, order->stale);
+	put_placeholders(&out, order);
 	return wire_send(channel, &out, fds, 3);
 }
 

@@ -22,6 +22,15 @@ struct child_resolved {
 	char why[LEASH_RESOLVED_WHY];
 };
 
+/* What the server gets in place of its secrets. */
+struct child_placeholders {
+	uint8_t seed[LEASH_SEED_LEN];
+	const char *const *real; /* variables that get their values all the same */
+	size_t real_n;
+};
+/* Draws the seed: 0 or -errno. */
+int child_placeholders_draw(struct child_placeholders *);
+
 struct child_order {
 	const char *leash; /* path of kennel-leash */
 	const struct policy *policy;
@@ -44,6 +53,10 @@ struct child_order {
 	/* the approval that manifests require for each of the server's secrets (enum
 	 * sealed_approve); NULL: none */
 	const uint32_t *approve;
+	/* the names of their token formats, or NULL; used with placeholders */
+	const char *const *format;
+	/* NULL: the server gets its secrets. LEASH_LEARN: never NULL */
+	const struct child_placeholders *placeholders;
 	bool stale; /* a grant to another policy is -ESTALE, and is not recorded */
 };
 

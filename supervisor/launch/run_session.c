@@ -198,8 +198,7 @@ on_restart(void *arg, bool runs)
 	c->server_in = c->server_out = -1;
 }
 
-/* The leash ended without its last message, and the server with it. This is the
- * cause, whatever was noticed first (mostly the end of the server's output). */
+/* The leash ended without its last message, and the server with it: this is the cause. */
 static void
 leash_gone(struct run *u)
 {
@@ -564,6 +563,7 @@ run_session(const struct run_order *order)
 				 .hub = order->hub,
 				 .approved = order->approved,
 				 .copy = order->copy,
+				 .placeholders = order->placeholders,
 				 .mode = LEASH_RUN,
 				 .argc = order->argc,
 				 .argv = order->argv,

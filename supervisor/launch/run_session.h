@@ -8,18 +8,20 @@
 #include <sys/types.h>
 
 struct approved_uses;
+struct child_placeholders;
 struct policy_found;
 
 struct run_order {
 	const char *file, *name; /* as in struct open_order */
 	int argc;                /* what to start; 0: the policy's `run` */
 	char *const *argv;
-	const struct policy_found *found;     /* as there; borrowed */
-	pid_t caller;                         /* as there */
-	bool one_call;                        /* as there */
-	pid_t hub;                            /* as there */
-	const struct approved_uses *approved; /* as there; borrowed */
-	int copy;                             /* as there; 0: none */
+	const struct policy_found *found;              /* as there; borrowed */
+	pid_t caller;                                  /* as there */
+	bool one_call;                                 /* as there */
+	pid_t hub;                                     /* as there */
+	const struct approved_uses *approved;          /* as there; borrowed */
+	int copy;                                      /* as there; 0: none */
+	const struct child_placeholders *placeholders; /* as there; borrowed */
 };
 
 /*

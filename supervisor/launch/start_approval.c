@@ -15,6 +15,7 @@
 #include "leash/audit/writer.h"
 #include "policy/manifests/manifests.h"
 #include "policy/sealed/policy.h"
+#include "policy/tokens/token_format.h"
 #include "shim/base/log.h"
 #include "supervisor/approve/approve.h"
 #include "supervisor/base/exit_status.h"
@@ -107,6 +108,16 @@ keys_refuse(const struct policy_found *f, const struct asked_approve *asked, cha
 	return keys_of_gates(f, why);
 }
 
+/* In a table of this program: the manifest is freed. */
+static const char *
+format_name(const struct meta *m)
+{
+	const struct token_format *format =
+	    m->pattern == NULL ? NULL : token_format_find(m->pattern);
+
+	return format == NULL ? NULL : format->name;
+}
+
 int
 asked_approves(
     const struct policy_found *f, struct asked_approve *ret, bool *ret_any, char *why)
@@ -128,6 +139,7 @@ asked_approves(
 
 		ret->of[i] = APPROVE_NONE;
 		ret->factor[i] = row->factor;
+		ret->format[i] = NULL;
 		if (path != NULL && !read) {
 			r = read_manifests(&m, why);
 			read = r == 0;
@@ -135,6 +147,7 @@ asked_approves(
 		meta = r == 0 && path != NULL ? meta_of(&m, path) : NULL;
 		if (meta != NULL) {
 			ret->of[i] = (uint32_t)meta->approve;
+			ret->format[i] = format_name(meta);
 			if ((uint32_t)meta->factor > row->factor)
 				ret->factor[i] = (uint32_t)meta->factor;
 		}

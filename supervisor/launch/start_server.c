@@ -193,6 +193,7 @@ launch(struct opened *o, const struct open_order *order, struct child_order *chi
 	}
 	o->factor = approve.factor;
 	child->approve = asks ? approve.of : NULL;
+	child->format = approve.format;
 	return asks ? asked_launch(o, child, order, ms, ret_status, why)
 		    : child_launch(child, (int)ms, &o->child, ret_status, why);
 }
@@ -219,7 +220,8 @@ order_of(const struct opened *o)
 	    .trace_at = trace_at(o),
 	    .session = o->session,
 	    .mode = o->one_call ? LEASH_CALL : o->mode,
-	    .copy = o->copy};
+	    .copy = o->copy,
+	    .placeholders = o->placeholders};
 }
 
 static int
@@ -290,6 +292,7 @@ start_again(struct opened *o, const char *file, bool *ret_asks, char why[LEASH_T
 		return r;
 	order = order_of(o);
 	order.approve = *ret_asks ? approve.of : NULL;
+	order.format = approve.format;
 	r = spawn_leash(o, &order, why);
 	if (r < 0)
 		return r;
@@ -392,6 +395,7 @@ opened_of(const struct open_order *order)
 	    .hub = order->hub,
 	    .one_call = order->one_call && order->mode == LEASH_RUN,
 	    .copy = order->copy,
+	    .placeholders = order->placeholders,
 	    .child = CHILD_NONE};
 }
 

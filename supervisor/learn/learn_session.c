@@ -53,7 +53,10 @@ pipes_open(struct pipes *p)
 static void
 run(const struct learn_session *s, struct pipes *p)
 {
-	struct run_order order = {.file = s->file, .name = s->name, .copy = p->facts[1]};
+	struct run_order order = {.file = s->file,
+	    .name = s->name,
+	    .copy = p->facts[1],
+	    .placeholders = s->placeholders};
 
 	if (!s->stdio &&
 	    (dup2(p->in[0], STDIN_FILENO) < 0 || dup2(p->out[1], STDOUT_FILENO) < 0))

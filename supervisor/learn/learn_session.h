@@ -13,6 +13,7 @@ struct learn_session {
 	const char *file, *name; /* the policy of the learning cell; the server */
 	bool stdio;              /* the agent is on standard input and output */
 	struct exercise_values values;
+	const struct child_placeholders *placeholders; /* the same in all sessions */
 };
 
 /* Runs it until its agent, or the client that exercises it, has finished, and adds what the

@@ -402,17 +402,35 @@ put_programs(const struct learn *l, FILE *out)
 
 /* ---- hosts ---------------------------------------------------------------------------- */
 
+static const char guess[] = "; the name was looked up, the port is a guess";
+
+/* A host that the server chose may get what a secret's value would open: a person says so at
+ * its first connection, also if the draft was not read. */
 static void
-put_hosts(const struct learn *l, FILE *out)
+put_host(const struct learn *l, size_t i, bool trial, FILE *out)
 {
-	static const char guess[] = "; the name was looked up, the port is a guess";
+	static const char allow[] = "net allow";
+	char line[NET_HINT_MAX];
+	bool asks = l->asks && !l->named[i] && !trial;
+
+	(void)net_hint(l->host[i].name, l->host[i].port, line, sizeof(line));
+	fprintf(
+	    out, "    %s%s    # ", asks ? "net ask" : allow, line + sizeof(allow) - 1);
+	fputs(l->named[i] ? "named with --host" : "asked for while it was learned", out);
+	if (l->guess[i])
+		fputs(guess, out);
+	if (asks)
+		fputs("; `allow` it if it may get the secrets", out);
+	fputc('\n', out);
+}
+
+static void
+put_hosts(const struct learn *l, bool trial, FILE *out)
+{
 	char line[NET_HINT_MAX];
 
-	for (size_t i = 0; i < l->host_n; i++) {
-		(void)net_hint(l->host[i].name, l->host[i].port, line, sizeof(line));
-		fprintf(out, "    %s    # asked for while it was learned%s\n", line,
-		    l->guess[i] ? guess : "");
-	}
+	for (size_t i = 0; i < l->host_n; i++)
+		put_host(l, i, trial, out);
 	for (size_t i = 0; i < l->seen.host_n; i++) {
 		const struct seen_host *h = &l->seen.host[i];
 
@@ -425,7 +443,7 @@ put_hosts(const struct learn *l, FILE *out)
 }
 
 int
-learn_policy_put(const struct learn *l, FILE *out)
+learn_policy_put(const struct learn *l, bool trial, FILE *out)
 {
 	int r = draft_open(l->d, out);
 
@@ -442,7 +460,7 @@ learn_policy_put(const struct learn *l, FILE *out)
 	if (r < 0)
 		return r;
 	put_programs(l, out);
-	put_hosts(l, out);
+	put_hosts(l, trial, out);
 	put_lacking(l, out);
 	if (l->seen.left_out > 0)
 		fprintf(out, "    # %zu facts are missing here: there were too many\n",

@@ -33,7 +33,9 @@ struct learn {
 	size_t program_n;
 	struct seen_host host[LEARN_HOSTS_MAX]; /* the same; with a port */
 	bool guess[LEARN_HOSTS_MAX]; /* the port is that of HTTPS, none is known */
+	bool named[LEARN_HOSTS_MAX]; /* by a person, not by the server */
 	size_t host_n;
+	bool asks; /* the server has secrets: a host that it chose needs a yes first */
 	struct seen seen;
 	/* Does every cell of this server see it, without a grant? */
 	bool (*sees)(void *arg, const char *path);
@@ -43,7 +45,8 @@ struct learn {
 /* The policy of the learning cell: 0 or -errno. */
 int learn_cell_put(const struct learn *, FILE *);
 /* The drafted policy, up to its tools, and the files that the cell lacked.  The
- * facts have been looked at, and have their roots. */
-int learn_policy_put(const struct learn *, FILE *);
+ * facts have been looked at, and have their roots.  trial: to be tried at once, with
+ * placeholders, and without questions. */
+int learn_policy_put(const struct learn *, bool trial, FILE *);
 
 #endif

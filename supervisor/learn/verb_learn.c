@@ -6,7 +6,7 @@
  *	learning cell: programs of this machine, and hosts with --net.  Until nothing is new.
  *
  * Runs as the calling user.  The server runs only in cells: the learning cell has no
- * credentials, whatever the server asks for.
+ * credentials, whatever the server asks for, and placeholders for its secrets (reach.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,6 +36,7 @@
 #include "supervisor/learn/learned_command.h"
 #include "supervisor/learn/learned_policy.h"
 #include "supervisor/learn/learn_session.h"
+#include "supervisor/learn/reach.h"
 #include "supervisor/learn/roots.h"
 
 #define ROUNDS_MAX 6
@@ -45,7 +46,8 @@ struct plan {
 	struct draft d;
 	struct learn l;
 	const char *file; /* -o */
-	bool net, stdio;
+	struct reach reach;
+	bool stdio;
 	bool again;                     /* the command is that of the server's policy */
 	struct learned_command command; /* again */
 	char cell[PATH_MAX];            /* the policy of the learning cell */
@@ -250,7 +252,7 @@ grant_more(struct plan *p)
 	for (size_t i = 0; i < s->exec_n; i++)
 		if (!s->exec[i].allowed && may_choose(p, s->exec[i].program))
 			more |= add_program(p, s->exec[i].program);
-	for (size_t i = 0; p->net && i < s->host_n; i++)
+	for (size_t i = 0; p->reach.net && i < s->host_n; i++)
 		more |= add_host(p, &s->host[i]);
 	return more;
 }
@@ -261,6 +263,7 @@ learn_rounds(struct plan *p)
 	struct learn_session session = {.file = p->cell,
 	    .name = p->d.name,
 	    .stdio = p->stdio,
+	    .placeholders = &p->reach.placeholders,
 	    .values = {.dir = p->d.work, .file = p->example}};
 	const char *not_searched, *why;
 	size_t programs = 0, hosts = 0;
@@ -304,10 +307,10 @@ learn_rounds(struct plan *p)
 /* ---- the draft ------------------------------------------------------------------------- */
 
 static int
-make_text(const struct plan *p, char **ret, size_t *ret_len)
+make_text(const struct plan *p, bool trial, char **ret, size_t *ret_len)
 {
 	FILE *out = open_memstream(ret, ret_len);
-	int r = out == NULL ? -ENOMEM : learn_policy_put(&p->l, out);
+	int r = out == NULL ? -ENOMEM : learn_policy_put(&p->l, trial, out);
 
 	if (r == 0)
 		init_tools_put(&p->tools, out);
@@ -323,7 +326,7 @@ write_draft(const struct plan *p, const char *path)
 {
 	char *text = NULL;
 	size_t len = 0;
-	int r = make_text(p, &text, &len);
+	int r = make_text(p, strcmp(path, p->cell) == 0, &text, &len);
 
 	if (r == 0 && strcmp(path, "-") == 0)
 		(void)fwrite(text, 1, len, stdout); /* the caller flushes */
@@ -355,7 +358,8 @@ tell_next(const struct plan *p, const char *path, FILE *to)
 	    p->d.name, p->d.name);
 }
 
-/* The draft is tried at once: the server starts under it, and lists its tools. */
+/* The draft is tried at once: the server starts under it, with placeholders, and lists its
+ * tools. */
 static int
 finish(struct plan *p, const char *path)
 {
@@ -366,7 +370,9 @@ finish(struct plan *p, const char *path)
 		return EXIT_FAILED;
 	if (strcmp(path, "-") == 0)
 		return fflush(stdout) != 0 ? EXIT_FAILED : 0;
-	known = init_tools_list(path, p->d.name, &p->tools) == 0;
+	if (write_draft(p, p->cell) < 0)
+		return EXIT_FAILED;
+	known = init_tools_list(p->cell, p->d.name, &p->tools) == 0;
 	if (write_draft(p, path) < 0)
 		return EXIT_FAILED;
 	if (!known)
@@ -403,8 +409,12 @@ find_example(struct plan *p)
 static int
 take_option(struct plan *p, char **argv, int left)
 {
-	if (strcmp(argv[0], "--net") == 0 || strcmp(argv[0], "--stdio") == 0) {
-		*(argv[0][2] == 'n' ? &p->net : &p->stdio) = true;
+	int n = reach_option(&p->reach, &p->d, &p->l, argv, left);
+
+	if (n != 0)
+		return n;
+	if (strcmp(argv[0], "--stdio") == 0) {
+		p->stdio = true;
 		return 1;
 	}
 	if (left < 2)
@@ -432,8 +442,11 @@ begin(struct plan *p, int argc, char **argv, char path[PATH_MAX])
 	const char *why = NULL, *not_granted;
 	int status = draft_take(&p->d, argc, argv);
 
+	if (status == 0)
+		status = reach_ready(&p->reach, &p->d, &p->l);
 	if (status != 0)
 		return status;
+	p->l.asks |= p->again && p->command.found.server->secrets.n > 0;
 	for (size_t i = 0; i < p->d.path_n && p->d.work[0] == '\0'; i++)
 		if (p->d.path[i].is == PATH_IS_DIR)
 			(void)draft_work(&p->d, p->d.path[i].path); /* or it is gone */
@@ -486,9 +499,10 @@ learn_command(struct plan *p, int argc, char **argv)
 		return EXIT_FAILED;
 	}
 	status = learn_rounds(p);
-	(void)unlink(p->cell); /* it may not have been written */
 	if (status == 0)
 		status = finish(p, path);
+	(void)unlink(p->cell); /* it may not have been written */
+	reach_free(&p->reach);
 	buf_free(&p->tools.lines);
 	policy_found_free(&p->found[p->now]);
 	seen_free(&p->l.seen);

@@ -173,16 +173,17 @@ caught "kennel-form that could open a vault" \
     "$(judge_list "$FORM leash/vault_file/key.o" "$form_may")"
 caught "kennel-form that could start a dialog" \
     "$(judge_list "$FORM leash/secret/pinentry.o" "$form_may")"
-# policy/sealed is what a leash may know of policies: all of it, and nothing else.
+# policy/sealed is what a leash may know of policies: all of it, and nothing else.  The formats of
+# tokens are beside it: tables, without a parser.
 sealed_apart() { # LEASH's objects: what lies on one side only
 	{
 		for o in $1; do
 			case $o in policy/*) echo "$o" ;; esac
 		done
-		find policy/sealed -name '*.c' | sed 's/c$/o/'
+		find policy/sealed policy/tokens -name '*.c' | sed 's/c$/o/'
 	} | sort | uniq -u
 }
-ask "kennel-leash links exactly policy/sealed of policy" "$(sealed_apart "$LEASH")"
+ask "kennel-leash links exactly policy/sealed and policy/tokens of policy" "$(sealed_apart "$LEASH")"
 caught "kennel-leash with the parser" "$(sealed_apart "$LEASH policy/lang/parse.o")"
 ask "kennel-egress is made of its rooms" "$(judge_list "$EGRESS" "$egress_may")"
 caught "kennel-egress that could ask the host's resolver" \

@@ -40,6 +40,9 @@ struct order {
 	size_t fds_n;
 	bool trailing, deaf;         /* a recorder that is not there */
 	uint32_t approve_n, approve; /* so many, each of this kind */
+	bool placeholders;
+	uint32_t seed_len, rows; /* of them */
+	const char *format;      /* of each */
 };
 
 static const struct order good = {LEASH_LAUNCH, LEASH_VERSION, LEASH_RUN, "t", SESSION,
@@ -121,6 +124,17 @@ launch(const struct order *o)
 	for (uint32_t i = 0; i < o->approve_n; i++)
 		wire_put_u32(&out, o->approve);
 	wire_put_u32(&out, 0);
+	wire_put_u32(&out, o->placeholders);
+	if (o->placeholders) {
+		static const uint8_t seed[2 * LEASH_SEED_LEN];
+
+		wire_put_bytes(&out, seed, o->seed_len);
+		wire_put_u32(&out, o->rows);
+		for (uint32_t i = 0; i < o->rows && i < 4; i++) {
+			wire_put_u32(&out, 0);
+			wire_put_str(&out, o->format);
+		}
+	}
 	if (o->trailing)
 		wire_put_u8(&out, 0);
 	if (o->deaf)
@@ -217,7 +231,7 @@ static void
 no_launch(void **state)
 {
 	static uint8_t memory[LEASH_PACKET_MAX];
-	struct order row[12];
+	struct order row[18];
 	size_t n = 0;
 
 	(void)state;
@@ -238,6 +252,17 @@ no_launch(void **state)
 	row[n++].name = "a-name-that-is-longer-than-any-name-of-a-server-may-be-"
 			"a-name-that-is-longer-than-any-name-of-a-server-may-be-"
 			"a-name-that-is-longer-than-any-name-of-a-server-may-be";
+	row[n++].mode = LEASH_LEARN; /* with the secrets themselves */
+	for (size_t i = 0; i < 4; i++)
+		row[n + i].placeholders = true;
+	row[n++].seed_len = LEASH_SEED_LEN - 1;
+	row[n++].seed_len = LEASH_SEED_LEN + 1;
+	row[n].seed_len = LEASH_SEED_LEN;
+	row[n].format = "";
+	row[n++].rows = LEASH_SECRETS_MAX + 1;
+	row[n].seed_len = LEASH_SEED_LEN;
+	row[n].rows = 1;
+	row[n++].format = "no-such-format";
 	for (size_t i = 0; i < n; i++) {
 		struct leash_child c = launch(&row[i]);
 		struct wire_in in;
@@ -277,6 +302,12 @@ refuses(void **state)
 	o = good;
 	o.approve_n = 1; /* of a server that has no secret */
 	refused(&o, LOG_EXIT_FAILED, "invalid approval list");
+	o = good;
+	o.placeholders = true;
+	o.seed_len = LEASH_SEED_LEN;
+	o.rows = 1; /* the same */
+	o.format = "github-pat";
+	refused(&o, 78, "placeholders");
 	o = good;
 	o.name = "u";
 	refused(&o, 78, "no server with this name");
