@@ -88,6 +88,8 @@ alphabet_of(unsigned int kinds, bool hex, char ret[ALPHABET_MAX])
 {
 	size_t letters = hex ? 6 : sizeof(lower) - 1;
 
+	if (kinds == 0)
+		kinds = LOWER | DIGIT;
 	ret[0] = '\0';
 	if ((kinds & LOWER) != 0)
 		add(ret, lower, letters);
@@ -97,8 +99,6 @@ alphabet_of(unsigned int kinds, bool hex, char ret[ALPHABET_MAX])
 		add(ret, digit, sizeof(digit) - 1);
 	if ((kinds & SYMBOL) != 0)
 		add(ret, symbol, sizeof(symbol) - 1);
-	if (ret[0] == '\0')
-		alphabet_of(LOWER | DIGIT, false, ret);
 }
 
 static uint8_t

@@ -25,6 +25,12 @@ struct part {
 	size_t len;
 };
 
+static bool
+is_one_of(uint8_t c, const char *set)
+{
+	return c != '\0' && strchr(set, c) != NULL;
+}
+
 static struct part
 trimmed(struct part p)
 {
@@ -96,7 +102,7 @@ static bool
 is_base64(struct part p)
 {
 	for (size_t i = 0; i < p.len; i++)
-		if (!isalnum(p.at[i]) && memchr("+/=", p.at[i], 3) == NULL)
+		if (!isalnum(p.at[i]) && !is_one_of(p.at[i], "+/="))
 			return false;
 	return true;
 }
@@ -179,7 +185,7 @@ put_bare(struct draw *d, struct part p)
 		if (p.len == strlen(words[i]) && begins(p, words[i]))
 			return;
 	for (size_t i = 0; i < p.len; i++)
-		n += isdigit(p.at[i]) || memchr("+-.eE", p.at[i], 5) != NULL;
+		n += isdigit(p.at[i]) || is_one_of(p.at[i], "+-.eE");
 	if (n < p.len || (!isdigit(p.at[0]) && p.at[0] != '-')) {
 		leaf_whole(d, p.at, p.len);
 		return;
@@ -187,7 +193,7 @@ put_bare(struct draw *d, struct part p)
 	for (size_t i = 0; i < p.len; i += n + 1) {
 		for (n = 0; i + n < p.len && isdigit(p.at[i + n]);)
 			n++;
-		if (i > 0 && memchr("eE", p.at[i - 1], 2) != NULL && n > 0)
+		if (i > 0 && is_one_of(p.at[i - 1], "eE") && n > 0)
 			memset(p.at + i, '1', n); /* any other may be no number */
 		else
 			leaf_digits(d, p.at + i, n);
@@ -213,13 +219,13 @@ put_json(struct draw *d, struct part p)
 	while (at < p.len) {
 		uint8_t c = p.at[at];
 
-		if (isspace(c) || memchr("{}[],:", c, 6) != NULL) {
+		if (isspace(c) || is_one_of(c, "{}[],:")) {
 			at++;
 			continue;
 		}
 		if (c != '"') {
 			for (n = 0; at + n < p.len && !isspace(p.at[at + n]) &&
-				    memchr("{}[],:\"", p.at[at + n], 7) == NULL;)
+				    !is_one_of(p.at[at + n], "{}[],:\"");)
 				n++;
 			put_bare(d, (struct part){p.at + at, n});
 			at += n;
@@ -263,7 +269,7 @@ field_len(struct part p)
 		from += 2;
 	if (begins(after(p, from), "export "))
 		from += 7;
-	for (n = from; n < p.len && (isalnum(p.at[n]) || memchr("_.-", p.at[n], 3));)
+	for (n = from; n < p.len && (isalnum(p.at[n]) || is_one_of(p.at[n], "_.-"));)
 		n++;
 	if (!is_key((struct part){p.at + from, n - from}))
 		return 0;
@@ -315,7 +321,7 @@ put_field(struct lines *l, struct part p)
 		n = 1;
 	p = trimmed(after(p, n));
 	/* "key: |": the lines below are its value */
-	if (p.len == 1 && memchr("|>", p.at[0], 2) != NULL)
+	if (p.len == 1 && is_one_of(p.at[0], "|>"))
 		return;
 	if (p.len >= 2 && (p.at[0] == '"' || p.at[0] == '\'') &&
 	    p.at[p.len - 1] == p.at[0])
