@@ -29,6 +29,14 @@ is_plain(const char *text)
 	return n > 0;
 }
 
+static char *
+text_of(json_t *value, const char *key)
+{
+	const char *text = json_string_value(json_object_get(value, key));
+
+	return strdup(text == NULL || !is_plain(text) ? "" : text);
+}
+
 static int
 take_package(struct lock *lock, const char *path, json_t *value)
 {
@@ -42,9 +50,17 @@ take_package(struct lock *lock, const char *path, json_t *value)
 		version = "";
 	p->path = strdup(path);
 	p->version = strdup(version);
+	p->name = text_of(value, "name");
+	p->resolved = text_of(value, "resolved");
+	p->integrity = text_of(value, "integrity");
+	p->link = json_is_true(json_object_get(value, "link"));
+	p->bundled = json_is_true(json_object_get(value, "inBundle"));
 	p->scripts = json_is_true(json_object_get(value, "hasInstallScript"));
 	lock->n++;
-	return p->path == NULL || p->version == NULL ? -ENOMEM : 0;
+	return p->path == NULL || p->version == NULL || p->name == NULL ||
+		       p->resolved == NULL || p->integrity == NULL
+		   ? -ENOMEM
+		   : 0;
 }
 
 static int
@@ -120,9 +136,46 @@ lock_free(struct lock *lock)
 	for (size_t i = 0; i < lock->n; i++) {
 		free(lock->package[i].path);
 		free(lock->package[i].version);
+		free(lock->package[i].name);
+		free(lock->package[i].resolved);
+		free(lock->package[i].integrity);
 	}
 	free(lock->package);
 	*lock = (struct lock){NULL, 0};
+}
+
+/* NAME of node_modules/a/node_modules/NAME, or that of an alias. */
+static const char *
+name_of(const struct lock_package *p)
+{
+	static const char modules[] = "node_modules/";
+	const char *name = p->path, *next;
+
+	if (p->name[0] != '\0')
+		return p->name;
+	while ((next = strstr(name, modules)) != NULL)
+		name = next + sizeof(modules) - 1;
+	return name;
+}
+
+const char *
+lock_unsigned(const struct lock_package *p, const char *registry)
+{
+	char own[3 * TEXT_MAX + 16];
+	const char *name = name_of(p), *base = strchr(name, '/');
+
+	if (p->link)
+		return "it is a link to a directory";
+	if (p->bundled && p->resolved[0] == '\0' && p->integrity[0] == '\0')
+		return NULL; /* bytes of the package above it */
+	if (strncmp(p->integrity, "sha512-", 7) != 0)
+		return "it has no SHA-512";
+	(void)snprintf(own, sizeof(own), "%s%s/-/%s-%s.tgz", registry, name,
+	    base == NULL ? name : base + 1, p->version); /* longer than any text */
+	return strcmp(own, p->resolved) == 0
+		   ? NULL
+		   : "it is not from the registry's own address for this name and "
+		     "version";
 }
 
 const struct lock_package *

@@ -13,8 +13,13 @@
 struct lock_package {
 	char
 	    *path; /* node_modules/NAME, or below another package; no control character */
-	char *version; /* "" if it has none */
-	bool scripts;  /* it has scripts for its installation */
+	char *version;   /* "" if it has none */
+	char *name;      /* of an alias: the package under that name; "": that of path */
+	char *resolved;  /* where it is from, "" if it has none */
+	char *integrity; /* its digest, "" if it has none */
+	bool link;       /* to a directory */
+	bool bundled;    /* in the package above it */
+	bool scripts;    /* it has scripts for its installation */
 };
 
 struct lock {
@@ -28,6 +33,9 @@ int lock_read(const char *dir, struct lock *ret);
 /* Takes the text of one: the same. */
 int lock_take(const char *text, size_t len, struct lock *ret);
 void lock_free(struct lock *);
+/* Why the registry with this URL (with a slash at its end) cannot have signed what is
+ * installed for this package; NULL: it can.  A static text. */
+const char *lock_unsigned(const struct lock_package *, const char *registry);
 /* The package with this path, or NULL. */
 const struct lock_package *lock_find(const struct lock *, const char *path);
 

@@ -27,6 +27,11 @@ show_package(const struct lock_package *was, const struct lock_package *is)
 	if (was == NULL)
 		printf("  + %s %s%s\n", path, is->version,
 		    is->scripts ? ", with install scripts" : "");
+	else if (strcmp(was->version, is->version) == 0 &&
+		 (strcmp(was->integrity, is->integrity) != 0 ||
+		     strcmp(was->resolved, is->resolved) != 0))
+		printf("  ~ %s %s, with another digest or address%s\n", path, is->version,
+		    is->scripts ? ", with install scripts" : "");
 	else if (strcmp(was->version, is->version) != 0 || was->scripts != is->scripts)
 		printf("  ~ %s %s -> %s%s\n", path, was->version, is->version,
 		    !is->scripts   ? ""

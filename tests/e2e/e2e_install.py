@@ -283,6 +283,28 @@ def required():
     equal(h.install("b", *need, "npx", "hello@1.0.0")[0], 0)
     equal(last(), ("hello@1.0.0", "verified", "allow", None))
     within("name=hello@1.0.0 outcome=verified ", h.run("audit", "log", "--kind", "install")[1])
+    # npm reports success, and has not verified all of it
+    dep = Package("dep", "2.0.0", {"index.js": "1\n"})
+    registry.packages[:] = [hello(needs={"dep": "*"}), dep]
+    equal(h.install("e", *need, "npx", "hello@1.0.0")[0], 0, "the control")
+    own = registry.url + dep.address()
+    for url, lock, why in ((registry.url + "payload.tgz", {}, "it is not from the registry's own address"), (own + "?x", {}, "it is not from"),
+                           ("git+ssh://git@example.com/dep.git#1234", {}, "it is not from"), (None, {"integrity": ""}, "it has no SHA-512"),
+                           (None, {"integrity": "sha1-AAAA"}, "it has no SHA-512"), (None, {"link": True}, "it is a link to a directory"),
+                           (None, {"version": "2.0.1"}, "it is not from"), (None, {"name": "other"}, "it is not from"),
+                           (None, {"inBundle": True, "resolved": registry.url + "x.tgz"}, "it is not from")):
+        dep.url, dep.json["lock"] = url, lock
+        code, out, err = h.install("f", *need, "npx", "hello@1.0.0")
+        equal(code, 69, (url, lock, out + err))
+        within("dep %s has no signature: %s" % (lock.get("version", "2.0.0"), why), err)
+        equal(last()[1:3], ("unverified", "deny"))
+        check("are verified." not in out, out)
+    code, out, err = h.install("f", "--no-start", "--", "npx", "hello@1.0.0")
+    equal((code, last()[1:3]), (0, ("unverified", "allow")), out + err)
+    for n, (url, lock) in enumerate(((None, {"inBundle": True, "resolved": "", "integrity": ""}),
+                                     (registry.url + "other/-/other-2.0.0.tgz", {"name": "other"}))):
+        dep.url, dep.json["lock"] = url, lock
+        equal(h.install("g%d" % n, *need, "npx", "hello@1.0.0")[0], 0, "bytes of the package above; an alias")
     d = h.dir + "/own"
     os.makedirs(d)
     for name, text in hello("own").files.items():

@@ -39,13 +39,16 @@ def server(*tools):
 
 class Package:
     def __init__(self, name, version, files, bin_=None, scripts=None, needs=None, members=()):
-        self.name, self.version, self.members, self.packed = name, version, list(members), None
+        self.name, self.version, self.members, self.packed, self.url = name, version, list(members), None, None
         self.json = {"name": name, "version": version, "dependencies": needs or {}}
         if bin_ is not None:
             self.json["bin"] = bin_
         if scripts:
             self.json["scripts"] = scripts
         self.files = dict(files, **{"package.json": json.dumps(self.json)})
+
+    def address(self):
+        return "%s/-/%s-%s.tgz" % (self.name, self.name.rpartition("/")[2], self.version)
 
     def tarball(self):
         if self.packed is None:
@@ -105,7 +108,7 @@ class Registry:
         if path.endswith(".files"):
             return next((json.dumps(p.files).encode() for p in self.packages if path == "/%s/-/%s.files" % (p.name, p.version)), None)
         if path.endswith(".tgz"):
-            return next((p.tarball() for p in self.packages if path == "/%s/-/%s.tgz" % (p.name, p.version)), None)
+            return next((p.tarball() for p in self.packages if path == "/" + p.address()), None)
         found = [p for p in self.packages if path == "/" + p.name]
         if not found:
             return None
@@ -113,7 +116,7 @@ class Registry:
         for p in found:
             data = p.tarball()
             versions[p.version] = dict(p.json, dist={
-                "tarball": "%s%s/-/%s.tgz" % (self.url, p.name, p.version), "shasum": hashlib.sha1(data).hexdigest(),
+                "tarball": p.url or self.url + p.address(), "shasum": hashlib.sha1(data).hexdigest(),
                 "integrity": "sha512-" + base64.b64encode(hashlib.sha512(data).digest()).decode()})
             if "install" in p.json.get("scripts", {}):
                 versions[p.version]["hasInstallScript"] = True
@@ -190,7 +193,7 @@ def fetch(name, version):
         with open(root + "/" + path, "w") as f:
             f.write(text)
         os.chmod(root + "/" + path, 0o755 if path.endswith(".py") else 0o644)
-    locked["node_modules/" + name] = {"version": version, "resolved": v["dist"]["tarball"]}
+    locked["node_modules/" + name] = {"version": version, "resolved": v["dist"]["tarball"], "integrity": v["dist"]["integrity"], **v.get("lock", {})}
     if v.get("hasInstallScript"):
         locked["node_modules/" + name]["hasInstallScript"] = True
     for other in v.get("dependencies", {}):
