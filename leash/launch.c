@@ -144,11 +144,9 @@ plain_values(struct launch *a)
 		const char *name = policy_str(p, e->name);
 		const char *value = policy_str(p, e->value);
 
-		if (e->passed != 0)
-			value = getenv(name);
-		/* a variable that is not set in the agent's environment is not added */
-		if (value != NULL &&
-		    (e->passed == 0 || !placeholder_withholds(l, name, value)))
+		if (e->passed != 0) /* if it is set in the agent's environment */
+			value = placeholder_passed(l, name, getenv(name));
+		if (value != NULL)
 			r = env_plain(l->env, name, value);
 	}
 	return r < 0 ? refuse(a, LOG_EXIT_FAILED, r,

@@ -28,8 +28,8 @@ int placeholder_order(struct leash *, struct wire_in *);
 int placeholder_check(const struct leash *, const char **ret_why);
 /* Does the server get a placeholder for its secret with this number? */
 bool placeholder_for(const struct leash *, uint32_t i);
-/* Is this variable of the agent's kept from it? */
-bool placeholder_withholds(const struct leash *, const char *name, const char *value);
+/* The value of a variable of the agent's for the server, or NULL: it is kept from it. */
+const char *placeholder_passed(const struct leash *, const char *name, const char *value);
 /* Wipes the values that were read for placeholders. */
 void placeholder_wipe(struct leash *);
 

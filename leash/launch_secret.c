@@ -188,15 +188,15 @@ secret_for_server(struct leash *l, uint32_t i, struct secret **ret, struct reaso
 }
 
 /* A variable that is passed on, and that a person did not take for a secret. */
-bool
-placeholder_withholds(const struct leash *l, const char *name, const char *value)
+const char *
+placeholder_passed(const struct leash *l, const char *name, const char *value)
 {
-	if (!l->placeholders.made || !secret_shaped_value(name, value))
-		return false;
+	if (!l->placeholders.made || value == NULL || !secret_shaped_value(name, value))
+		return value;
 	log_warn("%s is not passed on: its value looks like a secret; if the server "
 		 "needs it, name it with --secret",
 	    name);
-	return true;
+	return NULL;
 }
 
 void
