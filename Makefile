@@ -723,7 +723,8 @@ KENNEL = \
 	supervisor/secrets/value_request.o \
 	supervisor/serve/agent.o \
 	supervisor/serve/approvals/file_question.o \
-	supervisor/serve/asked_text.o \
+	supervisor/serve/asked/asked_text.o \
+	supervisor/serve/asked/task_ids.o \
 	supervisor/serve/bridge.o \
 	supervisor/serve/call.o \
 	supervisor/serve/discovery_tools.o \
@@ -737,7 +738,6 @@ KENNEL = \
 	supervisor/serve/mcp_register.o \
 	supervisor/serve/offers.o \
 	supervisor/serve/open_check.o \
-	supervisor/serve/offers_uri.o \
 	supervisor/serve/parked.o \
 	supervisor/serve/query_tool.o \
 	supervisor/serve/records.o \
@@ -754,7 +754,6 @@ KENNEL = \
 	supervisor/serve/launcher/session_launcher.o \
 	supervisor/serve/subscriptions.o \
 	supervisor/serve/tasks.o \
-	supervisor/serve/turns.o \
 	supervisor/serve/tools/exposed.o \
 	supervisor/serve/tools/facets.o \
 	supervisor/serve/tools/own_tools.o \
@@ -1221,7 +1220,7 @@ UNIT_console = \
 	supervisor/console/logins.o \
 	supervisor/console/request_check.o \
 	supervisor/console/session_sockets.o
-UNIT_item_index	= supervisor/serve/item_index.o
+UNIT_item_index	= supervisor/serve/item_index.o shim/base/hex.o
 UNIT_install = \
 	$(MERKLE) $(BASE) \
 	policy/lang/host.o \

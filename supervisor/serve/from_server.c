@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "shim/base/array.h"
-#include "supervisor/serve/asked_text.h"
+#include "supervisor/serve/asked/asked_text.h"
 #include "supervisor/serve/private.h"
 
 void

@@ -78,12 +78,6 @@ struct item *offers_prompt(struct hub *, const char *wire, size_t len);
 /* The server whose name this spelling of a tool begins with; NULL: none. */
 struct server *offers_server_of(struct hub *, const char *spelling, size_t len);
 
-/* offers_uri.c */
-/* The server of this URI, and the URI there. NULL: none offers it, or more than one does:
- * then *ret_two are two of them, else NULL. */
-struct server *offers_resource(struct hub *, const char *uri, size_t len,
-    const char **ret_uri, size_t *ret_len, const struct server *ret_two[2]);
-
 /* item_index.c */
 /* Adds it before it is counted in `n`, and finds its twins: 0 or -ENOMEM. */
 int item_index_add(struct items *, struct item *);
@@ -95,5 +89,9 @@ struct item *item_index_find(
 /* True: of the items that count, no other one has its wire name, or URI. */
 bool item_index_alone(
     const struct items *, const struct item *, bool (*counts)(const struct item *));
+/* The server of this URI, and the URI there. NULL: none offers it, or more than one does:
+ * then *ret_two are two of them, else NULL. */
+struct server *offers_resource(struct hub *, const char *uri, size_t len,
+    const char **ret_uri, size_t *ret_len, const struct server *ret_two[2]);
 
 #endif

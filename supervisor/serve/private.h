@@ -266,8 +266,8 @@ struct hub {
 /* hub.c */
 void hub_end(struct hub *, const char *why);
 void hub_arm(struct hub *); /* after a change of what the loop should wait for */
-/* turns.c: is there room for what a line leads to? Ask before each. Writes what the agent takes. A
- * line that is left must be marked `behind`: it is handled when there is room. */
+/* agent.c: is there room for what a line leads to? Ask before each. Writes what the agent
+ * takes. A line that is left must be marked `behind`: it is handled when there is room. */
 bool hub_room(struct hub *);
 /* Handles the lines that were left. The agent and the servers begin in turn; each line may
  * close any process. */
@@ -546,21 +546,11 @@ bool bridge_continue(struct hub *, struct incoming *, const struct server *);
 void bridge_pass(struct hub *, struct route *, struct json answers);
 
 /* tasks.c */
-struct task_texts { /* what replaces ids; lives until the line is written */
-	char prefix[LAUNCHER_NAME_MAX + 3]; /* before ids of tasks and elicitations */
-	char cursor[80];
-	char asks[LAUNCHER_NAME_MAX + 5]; /* before what a person reads */
-};
+struct task_texts; /* asked/asked_text.h */
 void texts_of(const struct server *, struct task_texts *ret);
-/* The string in this member begins with the server's name. */
-void prefix_id(
-    struct edits *, const struct task_texts *, struct json object, const char *member);
 #define TASK_MAX 1024 /* bytes of an id toward the agent */
 /* The server that has this task, and runs, and the task's id there, in text. */
 bool tasks_find(struct hub *, struct json id, char text[TASK_MAX], struct forward *ret);
-void tasks_rename(struct edits *, struct json object, const struct task_texts *);
-/* The opposite, for what the agent answers in the course of a task of this server. */
-void tasks_unname(struct edits *, const struct task_texts *, struct json object);
 void tasks_next_page(struct edits *, struct hub *, const struct server *,
     struct json result, struct task_texts *);
 const char *tasks_capability(struct hub *);

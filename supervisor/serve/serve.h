@@ -7,17 +7,16 @@
  *	hub.c			start, loop and end
  *	hub_control.c		the socket of its user: kennel ps, top, server restart
  *	live_state.c		what that socket says of a server
- *	agent.c			a line of the agent: who handles it
+ *	agent.c			a line of the agent: who handles it, and who speaks next
  *	parked.c		lines that wait for a policy or a list
  *	greeting.c		initialize, server/discover, ping, logging/setLevel
  *	servers.c		each server: policy, need of a process, backoff
  *	downstream.c		a server's process: greeting, lists, end
  *	from_server.c		a line of a server
  *	server_requests.c	what servers ask of the agent
- *	asked_text.c		the text of that, with the name of the server
+ *	asked/			the text of that, with the name of the server
  *	offers.c		tools, prompts and resources, by name
- *	offers_uri.c		the server of a URI
- *	item_index.c		the same, by what the agent calls them
+ *	item_index.c		the same, by what the agent calls them; the server of a URI
  *	lists.c			pages of them
  *	call.c			requests that are passed on
  *	routes.c		requests under way, and their answers

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "shim/base/array.h"
-#include "supervisor/serve/asked_text.h"
+#include "supervisor/serve/asked/asked_text.h"
 #include "supervisor/serve/private.h"
 
 #define LISTENS_MAX 64

@@ -16,11 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policy/sealed/sealed.h"
 #include "shim/base/array.h"
 #include "shim/base/utf8.h"
 #include "shim/host/codepoint.h"
-#include "supervisor/serve/asked_text.h"
-#include "supervisor/serve/private.h"
+#include "supervisor/serve/asked/asked_text.h"
 
 #define FORM_DEPTH_MAX 16 /* of a requested schema; the specification's has 3 */
 
@@ -32,6 +32,16 @@ key_is_in(struct json key, const char *const *names, size_t n)
 		if (json_key_is(key, names[i]) == 1)
 			return true;
 	return false;
+}
+
+/* The text of a JSON string; "": it has no plain text, or the value is another type. */
+static void
+text_put(struct json value, char *out, size_t cap)
+{
+	size_t len;
+
+	if (json_text(value, out, cap, &len) < 0)
+		out[0] = '\0';
 }
 
 /* ---- a text ---------------------------------------------------------------------- */
@@ -218,7 +228,8 @@ is_page(struct json url)
 	char text[MCP_NAME_MAX];
 	size_t n = sizeof(https) - 1, host;
 
-	if (text_of(url, text, sizeof(text)) == NULL || strncmp(text, https, n) != 0)
+	text_put(url, text, sizeof(text));
+	if (strncmp(text, https, n) != 0)
 		return false;
 	for (const char *p = text; *p != '\0'; p++)
 		if (*p <= ' ' || *p > '~' || strchr("\"<>\\^`{|}", *p) != NULL)
@@ -242,8 +253,7 @@ name_elicitation(struct edits *e, struct json params, const struct task_texts *t
 	}
 	asked_name(e, message, texts);
 	if (edit_find(e, params, "mode", &mode)) {
-		if (text_of(mode, text, sizeof(text)) == NULL)
-			text[0] = '\0';
+		text_put(mode, text, sizeof(text));
 		form = strcmp(text, "form") == 0;
 		if (!form && strcmp(text, "url") != 0)
 			edit_refuse(e, "`mode` is neither form nor url");
@@ -283,8 +293,7 @@ name_sampling(struct edits *e, struct json params, const struct task_texts *text
 	}
 	if (!edit_find(e, params, "includeContext", &scope))
 		return;
-	if (text_of(scope, text, sizeof(text)) == NULL)
-		text[0] = '\0';
+	text_put(scope, text, sizeof(text));
 	if (strcmp(text, "allServers") == 0)
 		edit_put(e, scope.at, scope.len, own, strlen(own));
 	else if (strcmp(text, "thisServer") != 0 && strcmp(text, "none") != 0)
@@ -346,9 +355,9 @@ name_inputs(struct edits *e, struct json object, const struct task_texts *texts)
 			continue; /* it has no text */
 		if (!edit_find(e, input, "params", &params))
 			params = (struct json){0};
-		if (!edit_find(e, input, "method", &method) ||
-		    text_of(method, name, sizeof(name)) == NULL)
-			name[0] = '\0';
+		if (!edit_find(e, input, "method", &method))
+			method = (struct json){0};
+		text_put(method, name, sizeof(name));
 		asked_request(e, method_find(name, strlen(name)), params, texts);
 	}
 }
