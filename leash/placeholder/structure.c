@@ -14,10 +14,13 @@
 #define KEY_DIGITS_MAX 3
 #define REPLACED_MIN   8 /* drawn bytes, below which nothing stays */
 
-/* What is read: bytes of the value, and whether they are in the body of a PEM text. */
+/* What is read: bytes of the value, whether they are in the body of a PEM text, and in the
+ * text of a field, of which each line has more blanks before it than its key. */
 struct lines {
 	struct draw *d;
 	bool pem;
+	bool text;
+	size_t blanks;
 };
 
 struct part {
@@ -310,6 +313,26 @@ is_fields(struct part rest)
 	return any;
 }
 
+/* Does a field of this length end with its mark?  Then it may be base64, which ends with `=`. */
+static bool
+is_padded(struct part p, size_t n)
+{
+	return n > 1 && p.at[n - 1] == '=' && p.at[n - 2] != ' ' &&
+	       (n == p.len || (n + 1 == p.len && p.at[n] == '='));
+}
+
+/* "|", ">-": the lines below are the text of the field. */
+static bool
+is_text_mark(struct part p)
+{
+	if (p.len == 0 || p.len > 3 || !is_one_of(p.at[0], "|>"))
+		return false;
+	for (size_t i = 1; i < p.len; i++)
+		if (!is_one_of(p.at[i], "+-123456789"))
+			return false;
+	return true;
+}
+
 static void
 put_field(struct lines *l, struct part p)
 {
@@ -319,9 +342,11 @@ put_field(struct lines *l, struct part p)
 		return;
 	if (begins(p, "#") || begins(p, ";"))
 		n = 1;
+	else if (is_padded(p, n))
+		n = 0;
 	p = trimmed(after(p, n));
-	/* "key: |": the lines below are its value */
-	if (p.len == 1 && is_one_of(p.at[0], "|>"))
+	l->text = n > 1 && is_text_mark(p);
+	if (l->text)
 		return;
 	if (p.len >= 2 && (p.at[0] == '"' || p.at[0] == '\'') &&
 	    p.at[p.len - 1] == p.at[0])
@@ -337,10 +362,17 @@ put_lines(struct draw *d, struct part rest)
 	struct part line;
 
 	while (next_line(&rest, &line)) {
-		if (fields && !l.pem)
-			put_field(&l, trimmed(line));
-		else
+		struct part inner = trimmed(line);
+		size_t blanks = (size_t)(inner.at - line.at);
+
+		if (l.text && inner.len > 0 && blanks <= l.blanks)
+			l.text = false;
+		if (!fields || l.pem || l.text) {
 			put_line(&l, line);
+			continue;
+		}
+		l.blanks = blanks;
+		put_field(&l, inner);
 	}
 }
 

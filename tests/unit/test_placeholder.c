@@ -212,6 +212,18 @@ lines(void **state)
 	keeps_only(
 	    "correct horse battery\nstaple correct horse\r\nbattery staple", 6, "");
 	assert_int_equal(of("one-line-here\nanother-line")[13], '\n');
+	/* the end of base64 is no empty field, and the text of a key has no fields */
+	keeps_only("user: bobbybobby\nc2VjcmV0c2Vjcg==", 6, "user: ");
+	keeps_only("user = bobbybobby\nQWxhZGRpbjpvcGVuIHNlc2FtZQ=\n", 6, "user = ");
+	keeps_only("user: bobbybobby\nkey: |\n  c2VjcmV0c2Vjcg\n  c2VjcmV0c2Vjcg==\n", 6,
+	    "user: \nkey: |\n  ");
+	keeps_only("user: bobbybobby\nkey: >-\n  hunterhunter: x\n  correcthorse: |\n"
+		   "    batterystaple: y\nend: abcdefghij\n",
+	    6, "user: \nkey: >-\n  \nend: ");
+	assert_non_null(
+	    strstr(of("a: b\nkey: |\n  hunterhunter\nend: abcdefghij\n"), "\nend: "));
+	assert_non_null(
+	    strstr(of("name = bobbybobby\nempty =\nlast = 12345678\n"), "\nlast = "));
 }
 
 static void
