@@ -101,10 +101,16 @@ def needs():
     with open(other + "/script", "w") as f:
         f.write("#!%s/bin/sh\necho its own\n" % d)
     os.chmod(other + "/script", 0o755)
-    r = run([KENNEL, "policy", "compile", "-o", TMP + "/x.sealed", both(d, "    run %s/script\n" % other)])
+    line = "    run %s/script\n" % other
+    r = run([KENNEL, "policy", "compile", "-o", TMP + "/x.sealed", both(d, line)])
     equal(r.returncode, 65, r.stderr)
     within(b"%s/bin/sh is an interpreter of server `b`" % d.encode(), r.stderr)
-    r = run([KENNEL, "policy", "compile", "-o", TMP + "/x.sealed", both(d, "    run %s/script\n" % other, a=d + "/data")])
+    # what a first line starts is granted by a line of its own
+    line += "    exec allow %s/bin/sh **\n" % d
+    r = run([KENNEL, "policy", "compile", "-o", TMP + "/x.sealed", both(d, line)])
+    equal(r.returncode, 65, r.stderr)
+    within(b"server `a` replace it", r.stderr)
+    r = run([KENNEL, "policy", "compile", "-o", TMP + "/x.sealed", both(d, line, a=d + "/data")])
     equal(r.returncode, 0, "control: %s" % r.stderr)
 
 
