@@ -673,6 +673,7 @@ KENNEL = \
 	supervisor/launch/find/policy_files.o \
 	supervisor/launch/find/policy_find.o \
 	supervisor/launch/find/policy_found.o \
+	supervisor/launch/refused_start.o \
 	supervisor/launch/regrant.o \
 	supervisor/launch/restart.o \
 	supervisor/launch/find/rollback.o \
@@ -1928,6 +1929,7 @@ FUZZ_hub = $(sort \
 	shim/host/codepoint.o \
 	shim/host/install_path.o \
 	supervisor/base/paths.o \
+	supervisor/launch/refused_start.o \
 	supervisor/status/hub_wire.o \
 	supervisor/status/latency.o)
 FUZZ_hub_page	= $(BASE_SMALL) supervisor/status/hub_wire.o

@@ -220,7 +220,7 @@ record_refusal(struct leash *l, int status, const char *why)
 void
 dispatch_refuse(struct leash *l, enum leash_message type, int status, const char *why)
 {
-	uint8_t memory[LEASH_TEXT_MAX + 64];
+	uint8_t memory[LEASH_TEXT_MAX + LEASH_VARIABLE_MAX + LEASH_PATH_MAX + 64];
 	struct wire_out out;
 
 	if (type == LEASH_REFUSED)
@@ -228,6 +228,9 @@ dispatch_refuse(struct leash *l, enum leash_message type, int status, const char
 	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, type);
 	wire_put_u32(&out, (uint32_t)status);
+	wire_put_u32(&out, l->refused.cause);
+	wire_put_str(&out, l->refused.variable);
+	wire_put_str(&out, l->refused.path);
 	wire_put_bytes(&out, why, strnlen(why, LEASH_TEXT_MAX - 1));
 	answer(l, &out, NULL, 0);
 }

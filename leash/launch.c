@@ -172,18 +172,19 @@ static int
 refuse_value(struct launch *a, const struct sealed_secret *row, const char *weak)
 {
 	const struct policy *p = &a->l->policy;
-	const char *name = policy_str(p, row->name);
-	char at[300];
+	const char *name = policy_str(p, row->name), *at;
+	char memory[300];
 
-	policy_at(p, row->at, at, sizeof(at));
+	launch_refused_by(a->l, LEASH_CAUSE_UNFIT, row);
+	at = policy_at(p, row->at, memory, sizeof(memory));
 	if (weak == NULL)
 		return refuse(a, LOG_EXIT_FAILED, -E2BIG,
 		    "%s: secret `%s` has more than 64 lines and secret fields to redact; "
 		    "store its secret parts as separate secrets",
 		    at, name);
 	return refuse(a, LOG_EXIT_FAILED, -EINVAL,
-	    "%s: the value of %s is too weak: %s; choose a stronger value, or write `{ "
-	    "weak allowed }`",
+	    "%s: the value of %s is too weak: %s; choose a stronger value, or write "
+	    "`{ weak allowed }`",
 	    at, name, weak);
 }
 
@@ -453,8 +454,7 @@ await_secrets(struct launch *a)
 	return report_wait(a->l->report, a->secrets, RECORD_WAIT_MS) < 0
 		   ? refuse(a, LOG_EXIT_FAILED, -EIO,
 			 "unable to record the secrets' names in the audit log; no "
-			 "secret "
-			 "was used")
+			 "secret was used")
 		   : 0;
 }
 

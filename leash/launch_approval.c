@@ -76,6 +76,7 @@ refuse(struct uses *u, uint32_t i, int status, int r, const char *what)
 	const struct sealed_secret *row = row_of(u->l, i);
 	char at[300];
 
+	launch_refused_by(u->l, LEASH_CAUSE_UNAPPROVED, row);
 	(void)snprintf(u->why, LEASH_TEXT_MAX, "%s: secret %s (%s): %s",
 	    policy_at(p, row->at, at, sizeof(at)), policy_str(p, row->name),
 	    reference(u->l, row), what);

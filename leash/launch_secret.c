@@ -23,6 +23,23 @@
 
 #define ATTEMPTS 32 /* until one is not a weak value, nor the value itself */
 
+void
+launch_refused_by(
+    struct leash *l, enum leash_cause cause, const struct sealed_secret *row)
+{
+	const char *name = policy_str(&l->policy, row->name);
+	const char *path = policy_str(&l->policy, row->ref);
+	struct leash_refused *to = &l->refused;
+
+	if (l->live || to->cause != LEASH_CAUSE_OTHER) /* live: the rows are reported */
+		return;
+	to->cause = cause;
+	if (strlen(name) < sizeof(to->variable))
+		(void)snprintf(to->variable, sizeof(to->variable), "%s", name); /* fits */
+	if (row->source == SOURCE_VAULT && strlen(path) < sizeof(to->path))
+		(void)snprintf(to->path, sizeof(to->path), "%s", path); /* fits */
+}
+
 int
 secret_resolve_row(struct leash *l, const struct sealed_secret *row, struct secret **ret,
     struct reason *why)
@@ -50,7 +67,11 @@ int
 secret_resolve(struct leash *l, const struct sealed_secret *row, struct secret **ret,
     struct reason *why)
 {
-	return route_known(l, row, ret) ? 0 : secret_resolve_row(l, row, ret, why);
+	int r = route_known(l, row, ret) ? 0 : secret_resolve_row(l, row, ret, why);
+
+	if (r < 0)
+		launch_refused_by(l, LEASH_CAUSE_NO_VALUE, row);
+	return r;
 }
 
 /* ---- placeholders ------------------------------------------------------------------- */
@@ -142,6 +163,7 @@ read_value(struct leash *l, uint32_t i)
 		log_warn("%s has no value here (%s); its placeholder is 40 letters and "
 			 "digits",
 		    policy_str(&l->policy, row->name), why.text);
+		l->refused = (struct leash_refused){0}; /* the launch goes on */
 		return NULL;
 	}
 	p->read[p->read_n++] = value; /* two lines may have one value */

@@ -52,7 +52,7 @@ policy_file(const struct policy *p, const struct sealed_secret *row)
 /* ---- what is missing ------------------------------------------------------------ */
 
 struct missing {
-	const struct leash *l;
+	struct leash *l;
 	const struct sealed_secret *row;
 	struct reason *why;
 };
@@ -77,20 +77,24 @@ grant_of(const struct missing *m, char out[COMMAND_MAX])
 static const struct {
 	uint32_t reason;
 	int error;
+	enum leash_cause cause;
 	const char *what;
 	const char *(*rest)(const struct missing *, char out[COMMAND_MAX]);
 } reason_row[] = {
-    {REASON_LOCKED, -ENOKEY, "the vault is locked: run kennel secret unlock"},
-    {REASON_NO_VAULT, -ENOENT, "no vault found: run kennel secret init"},
-    {REASON_NOT_THERE, -ENOENT, "it is not in the vault: run kennel secret set ",
-	path_of},
-    {REASON_NO_GRANT, -EACCES, "it is not granted to this server: run ", grant_of},
-    {REASON_OTHER_POLICY, -ESTALE, /* LEASH_STALE */
+    {REASON_LOCKED, -ENOKEY, LEASH_CAUSE_LOCKED,
+	"the vault is locked: run kennel secret unlock"},
+    {REASON_NO_VAULT, -ENOENT, LEASH_CAUSE_NO_VAULT,
+	"no vault found: run kennel secret init"},
+    {REASON_NOT_THERE, -ENOENT, LEASH_CAUSE_NOT_STORED,
+	"it is not in the vault: run kennel secret set ", path_of},
+    {REASON_NO_GRANT, -EACCES, LEASH_CAUSE_NOT_GRANTED,
+	"it is not granted to this server: run ", grant_of},
+    {REASON_OTHER_POLICY, -ESTALE, LEASH_CAUSE_NOT_GRANTED, /* LEASH_STALE */
 	"the policy allows more than the one that it was granted to (kennel audit "
 	"changes "
 	"--diff shows what): run ",
 	grant_of},
-    {REASON_ALTERED, -EUCLEAN,
+    {REASON_ALTERED, -EUCLEAN, LEASH_CAUSE_NO_VALUE,
 	"the vault file was changed by another program, not by kennel"},
 };
 
@@ -108,11 +112,13 @@ say_missing(const struct missing *m, int r, uint32_t reason, const char *what)
 	while (i < ARRAY_LEN(reason_row) && reason_row[i].reason != reason)
 		i++;
 	if (i < ARRAY_LEN(reason_row)) {
+		launch_refused_by(m->l, reason_row[i].cause, m->row);
 		if (reason_row[i].rest != NULL)
 			rest = reason_row[i].rest(m, command);
 		return reason_set(
 		    m->why, reason_row[i].error, "%s%s", reason_row[i].what, rest);
 	}
+	launch_refused_by(m->l, LEASH_CAUSE_NO_VALUE, m->row);
 	if (what != NULL)
 		return reason_set(m->why, r, "the value %s", what);
 	return reason_set(m->why, r, "the keeper does not answer: %s", strerror(-r));

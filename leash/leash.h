@@ -38,7 +38,7 @@
 #include <stdint.h>
 
 #define LEASH_CHANNEL_FD  3
-#define LEASH_VERSION     10
+#define LEASH_VERSION     11
 #define LEASH_PACKET_MAX  (64u << 10)
 #define LEASH_ARGS_MAX    1024
 #define LEASH_SECRETS_MAX 256 /* of one server */
@@ -68,8 +68,9 @@ enum leash_message {
 	 */
 	LEASH_STARTED = 3,
 	LEASH_SIGNAL = 4, /* u32 signal */
-	/* u32 exit status for kennel (125 126 127 78), str why (names the line of the
-	 * policy, never a secret) */
+	/* u32 exit status for kennel (125 126 127 78), u32 enum leash_cause, str variable
+	 * and str path of the secret that it is about ("": unknown), str why, for people
+	 * (names the line of the policy, never a secret). Programs decide by the cause. */
 	LEASH_REFUSED = 5,
 	LEASH_END = 6, /* u32 grace in milliseconds */
 	/* u32 wait status of the server, u64 number of redactions, u64 denied execs,
@@ -138,6 +139,29 @@ enum leash_message {
 	 * the refusal.
 	 */
 	LEASH_STALE = 31,
+};
+
+/* Why nothing was started. */
+enum leash_cause {
+	LEASH_CAUSE_OTHER,       /* it is not about one secret */
+	LEASH_CAUSE_LOCKED,      /* the vault is locked */
+	LEASH_CAUSE_NO_VAULT,    /* no vault exists */
+	LEASH_CAUSE_NOT_STORED,  /* the vault has no value at this path */
+	LEASH_CAUSE_NOT_GRANTED, /* to this server under this policy */
+	LEASH_CAUSE_NO_VALUE,    /* its source has none for another reason */
+	LEASH_CAUSE_UNFIT,       /* the value is too weak, or has too many parts */
+	LEASH_CAUSE_UNAPPROVED,  /* its use was not approved */
+	LEASH_CAUSE_END
+};
+
+#define LEASH_VARIABLE_MAX 256 /* bytes of its name, with the NUL; a longer one is "" */
+#define LEASH_PATH_MAX     256 /* bytes of a path in the vault, with the NUL */
+
+/* The same, in the memory of either side. */
+struct leash_refused {
+	enum leash_cause cause;
+	char variable[LEASH_VARIABLE_MAX];
+	char path[LEASH_PATH_MAX]; /* "": the value is not from the vault */
 };
 
 /* What the source of a secret has. */

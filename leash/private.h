@@ -76,6 +76,7 @@ struct leash {
 	size_t argc;
 	const char *path;                 /* the program as granted */
 	const struct sealed_exec *denied; /* the line that refused it, or NULL */
+	struct leash_refused refused;     /* why the launch failed */
 
 	struct loop loop;
 	int channel, channel_slot;
@@ -133,6 +134,8 @@ struct leash {
 	int status;                  /* wait status of the server */
 };
 
+/* launch_secret.c: the launch fails because of this secret; the first cause counts. */
+void launch_refused_by(struct leash *, enum leash_cause, const struct sealed_secret *);
 /* launch.c: from the launch message to a server that waits for SHIM_GO.  On failure
  * *ret_status is kennel's exit status and why says how to fix it. */
 int launch(struct leash *, int *ret_status, char why[LEASH_TEXT_MAX]);

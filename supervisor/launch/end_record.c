@@ -4,12 +4,16 @@
 #include <poll.h>
 #include <stdint.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "leash/audit/writer.h"
 #include "policy/sealed/policy.h"
 #include "shim/base/log.h"
 #include "shim/base/loop.h"
 #include "supervisor/launch/launch.h"
+#include "supervisor/launch/refused_start.h"
+#include "supervisor/mcp/mcp.h"
+#include "supervisor/mcp/rpc.h"
 #include "supervisor/launch/leash_client.h"
 
 #define LAST_RECORDS_MS 500
@@ -67,4 +71,12 @@ opened_last_records(struct opened *o)
 	if (report_pending(o->report) > 0)
 		log_warn(
 		    "unable to record the last %zu events", report_pending(o->report));
+}
+
+void
+opened_refused(const struct opened *o, const char *why, int wait_ms)
+{
+	const struct rpc_why said = refused_start_why(why, &o->refused);
+
+	session_refuse(STDIN_FILENO, STDOUT_FILENO, &said, wait_ms);
 }

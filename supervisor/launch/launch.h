@@ -56,8 +56,9 @@ struct opened {
 	int log_dir_fd;
 	struct report *report; /* this process's own connection to the log */
 	struct child child;
-	struct loop *loop;       /* borrowed */
-	struct queue *questions; /* NULL: no approvals possible */
+	struct leash_refused refused; /* the cause of its failure; valid after it */
+	struct loop *loop;            /* borrowed */
+	struct queue *questions;      /* NULL: no approvals possible */
 	struct approve_socket *socket;
 	struct status_socket *status;
 	uint64_t since_ns;             /* of Unix time; when these sockets were opened */
@@ -133,6 +134,8 @@ struct opened_end {
 	bool leash_lost;  /* it ended without LEASH_EXITED */
 	int leash_status; /* then its wait status */
 };
+/* A session that could not be opened: answers its agent's first request. */
+void opened_refused(const struct opened *, const char *why, int wait_ms);
 /* Its channel closed without LEASH_EXITED: reaps the leash and fills in the end. */
 void opened_leash_gone(struct opened *, struct opened_end *ret);
 /* Records kennel's own end, in addition to the leash's: a session without this record

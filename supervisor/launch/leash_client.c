@@ -277,13 +277,22 @@ take_resolved(const struct child_order *order, struct wire_in *in)
 }
 
 static int
-take_refused(struct wire_in *in, enum leash_message type, int *ret_status, char *why)
+take_refused(struct wire_in *in, const struct child_order *order, enum leash_message type,
+    int *ret_status, char *why)
 {
-	uint32_t status = wire_get_u32(in);
+	uint32_t status = wire_get_u32(in), cause = wire_get_u32(in);
+	const char *variable = wire_get_str(in, LEASH_VARIABLE_MAX - 1);
+	const char *path = wire_get_str(in, LEASH_PATH_MAX - 1);
 	const char *text = wire_get_str(in, LEASH_TEXT_MAX - 1);
+	struct leash_refused *to = order->refused;
 
-	if (wire_end(in) < 0)
+	if (wire_end(in) < 0 || cause >= LEASH_CAUSE_END)
 		return -EBADMSG;
+	if (to != NULL) {
+		to->cause = (enum leash_cause)cause;
+		(void)snprintf(to->variable, sizeof(to->variable), "%s", variable);
+		(void)snprintf(to->path, sizeof(to->path), "%s", path); /* both fit */
+	}
 	*ret_status = status > 0 && status < 256 ? (int)status : LOG_EXIT_FAILED;
 	(void)snprintf(why, LEASH_TEXT_MAX, "%s", text);
 	return type == LEASH_STALE ? -ESTALE : -ECONNREFUSED;
@@ -314,7 +323,7 @@ first_answer(struct child *c, const struct child_order *order, struct child_news
 		r = child_read(&in, type, news) < 0 ? -EBADMSG : 1;
 	else
 		r = type == LEASH_REFUSED || type == LEASH_STALE
-			? take_refused(&in, type, ret_status, why)
+			? take_refused(&in, order, type, ret_status, why)
 			: -EBADMSG;
 	if (r != 0)
 		for (size_t i = 0; i < STARTED_FDS; i++)

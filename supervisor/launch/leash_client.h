@@ -57,6 +57,8 @@ struct child_order {
 	const char *const *format;
 	/* NULL: the server gets its secrets. LEASH_LEARN: never NULL */
 	const struct child_placeholders *placeholders;
+	/* where the cause of a refusal goes, which is 0 before; NULL: not needed */
+	struct leash_refused *refused;
 	bool stale; /* a grant to another policy is -ESTALE, and is not recorded */
 };
 

@@ -572,7 +572,7 @@ run_session(const struct run_order *order)
 	    &u.o, why);
 	if (status != 0) {
 		log_error("unable to start %s: %s", order->name, why);
-		session_refuse(STDIN_FILENO, STDOUT_FILENO, why, REFUSE_WAIT_MS);
+		opened_refused(&u.o, why, REFUSE_WAIT_MS);
 		return status;
 	}
 	if (u.o.child.lacks[0] != '\0')

@@ -257,6 +257,7 @@ start_child(struct opened *o, const struct open_order *given, bool stale,
 	order.argv = given->argv;
 	order.argc = given->argc;
 	order.resolved = given->resolved;
+	order.refused = &o->refused;
 	order.stale = stale;
 	/* Needs only the policy, and starts up while we find the recorder. A leash
 	 * does nothing without its order. */

@@ -154,8 +154,9 @@ size_t session_left(const struct session *);
 
 /*
  * The server could not be started: reads the agent's first request (at most wait_ms)
- * and answers it with a JSON-RPC error that contains why.
+ * and answers it with a JSON-RPC error: its message is `because`, its outcome "refused".
  */
-void session_refuse(int agent_in, int agent_out, const char *why, int wait_ms);
+struct rpc_why;
+void session_refuse(int agent_in, int agent_out, const struct rpc_why *why, int wait_ms);
 
 #endif

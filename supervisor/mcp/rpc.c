@@ -168,6 +168,9 @@ put_why(struct buf *out, const struct rpc_why *why)
 	    {"rule", why->rule},
 	    {"because", why->because},
 	    {"instead", why->instead},
+	    {"cause", why->cause},
+	    {"variable", why->variable},
+	    {"path", why->path},
 	};
 	const char *comma = "";
 

@@ -35,6 +35,8 @@ struct rpc_why { /* data.kennel of an error; NULL fields are omitted */
 	const char *rule; /* file:line */
 	const char *because;
 	const char *instead;
+	const char *cause; /* of a start, and its secret: launch/refused_start.h */
+	const char *variable, *path;
 	const char *uri; /* of an error: data.uri, the resource that there is not */
 };
 

@@ -46,16 +46,17 @@ is_request(const uint8_t *line, size_t len, struct json *ret_id)
 }
 
 static void
-answer(int agent_out, struct json id, const char *why, uint64_t until_ns)
+answer(int agent_out, struct json id, const struct rpc_why *why, uint64_t until_ns)
 {
-	const struct rpc_why data = {.outcome = "refused", .because = why};
+	struct rpc_why data = *why;
 	struct frame_out out;
 	struct buf text;
 
 	frame_out_init(&out, agent_out);
+	data.outcome = "refused";
 	buf_init(&text, MCP_MESSAGE_MAX);
 	if (fd_nonblock(agent_out, true) == 0 &&
-	    rpc_error(&text, id.at, id.len, RPC_SERVER_GONE, why, &data) == 0 &&
+	    rpc_error(&text, id.at, id.len, RPC_SERVER_GONE, data.because, &data) == 0 &&
 	    frame_say(&out, text.data, text.len) == 0)
 		while (frame_flush(&out) == -EAGAIN &&
 		       wait_for(agent_out, POLLOUT, until_ns) > 0)
@@ -66,7 +67,7 @@ answer(int agent_out, struct json id, const char *why, uint64_t until_ns)
 }
 
 void
-session_refuse(int agent_in, int agent_out, const char *why, int wait_ms)
+session_refuse(int agent_in, int agent_out, const struct rpc_why *why, int wait_ms)
 {
 	uint64_t until = loop_now() + (uint64_t)(wait_ms < 0 ? 0 : wait_ms) * LOOP_MS,
 		 len;

@@ -25,21 +25,25 @@ count_asking(const struct hub *h)
 }
 
 bool
-server_may_ask(const struct server *s, char why[HUB_TEXT_MAX])
+server_may_ask(const struct server *s, char why[HUB_TEXT_MAX], struct leash_refused *ret)
 {
 	const struct sealed_secret *closed;
 
+	*ret = (struct leash_refused){0};
 	if (!s->per_call)
 		return true;
 	closed = secrets_closed(s);
-	if (closed != NULL)
+	if (closed != NULL) {
+		ret->cause = LEASH_CAUSE_UNAPPROVED;
+		(void)snprintf(ret->variable, sizeof(ret->variable), "%s",
+		    policy_str(&s->policy, closed->name)); /* may be cut */
+		(void)snprintf(ret->path, sizeof(ret->path), "%s",
+		    policy_str(&s->policy, closed->ref)); /* likewise */
 		(void)snprintf(why, HUB_TEXT_MAX,
-		    "missing secret: %.128s (%.256s): a person refused its use in this "
-		    "session; only a person can reopen it: kennel approve reopen %.256s",
-		    policy_str(&s->policy, closed->name),
-		    policy_str(&s->policy, closed->ref),
-		    policy_str(&s->policy, closed->ref)); /* fits */
-	else if (count_asking(s->hub) >= APPROVALS_MAX)
+		    "missing secret: %.128s (%s): a person refused its use in this "
+		    "session; only a person can reopen it: kennel approve reopen %s",
+		    ret->variable, ret->path, ret->path); /* fits */
+	} else if (count_asking(s->hub) >= APPROVALS_MAX)
 		(void)snprintf(why, HUB_TEXT_MAX,
 		    "%s: %d calls wait for a person already; call again when they are "
 		    "answered",
@@ -136,7 +140,7 @@ not_ready(
     struct hub *h, const struct incoming *in, const struct server *s, const char *why)
 {
 	if (in->method != NULL && (in->method->flags & METHOD_RESULT) != 0 &&
-	    secrets_refused(h, in, s->failed))
+	    secrets_refused(h, in, &s->refusal))
 		return;
 	if (in->method != NULL && (in->method->flags & METHOD_RESULT) != 0)
 		reply_refusal(h, in, why, "not ready", NULL);

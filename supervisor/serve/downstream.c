@@ -16,6 +16,7 @@
 #include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
+#include "supervisor/launch/refused_start.h"
 #include "supervisor/serve/private.h"
 
 #define START_MARGIN_MS 60000 /* the session itself keeps `timeout start` */
@@ -181,9 +182,9 @@ serves(struct downstream *d)
 		s->discovery = DISCOVERY_CONNECTED;
 		s->healthy_at = loop_now();
 		s->failed[0] = '\0';
+		s->refusal = (struct leash_refused){0};
 	} else if (s->pinned && s->discovery != DISCOVERY_CONNECTED) {
-		s->discovery =
-		    DISCOVERY_CONNECTED; /* its tools were listed and compared */
+		s->discovery = DISCOVERY_CONNECTED; /* its tools were compared */
 		server_store_discovery(s, false);
 	}
 	if (d->use == USE_SHARED && s->per_call) { /* its secret is for its lists alone */
@@ -321,8 +322,7 @@ is_ours(const struct json_message *m)
 	       json_get(data, "kennel", &kennel) == 0;
 }
 
-/* "kennel: ..." of an error of our own session is its reason; a server's words are
- * not passed on here. */
+/* An error of our own session is its reason; a server's text is not passed on here. */
 static void
 refused(struct downstream *d, const struct json_message *m, const char *what)
 {
@@ -340,6 +340,8 @@ refused(struct downstream *d, const struct json_message *m, const char *what)
 	d->start_refused = d->unreached && json_get(kennel, "outcome", &data) == 0 &&
 			   text_of(data, text, sizeof(text)) != NULL &&
 			   strcmp(text, "refused") == 0;
+	if (d->start_refused)
+		refused_start_read(kennel, &d->refusal);
 	downstream_close(d, why);
 }
 
@@ -420,8 +422,7 @@ page(struct downstream *d, const struct json_message *m)
 	struct json list, cursor;
 
 	if (m->top[TOP_ERROR].type != JSON_IS_NONE) {
-		/* a server need not have every method of a capability */
-		if (error_code(m) == RPC_NO_METHOD)
+		if (error_code(m) == RPC_NO_METHOD) /* a capability may lack some */
 			list_next(d);
 		else
 			refused(d, m, row->method);
@@ -534,9 +535,9 @@ downstream_close(struct downstream *d, const char *why)
 					      : DISCOVERY_UNREACHABLE);
 		s->start_refused = d->start_refused;
 		if (d->state != DOWN_ENDING)
-			server_ended(s, why, served);
+			server_ended(s, why, &d->refusal, served);
 	} else if (d->use == USE_ONCE && d->start_refused)
-		server_ended(s, why, false); /* by its policy, or by a person */
+		server_ended(s, why, &d->refusal, false); /* by policy or a person */
 	routes_gone(d, why);
 	asking_gone(d);
 	frame_in_free(&d->in);

@@ -226,11 +226,12 @@ read_more(struct downstream *d)
 		(void)downstream_pump(d); /* it may be gone */
 	else if (r == -ENOMEM)
 		d->server->hub->error = r;
-	else if (r != -EAGAIN)
-		downstream_close(
-		    d, d->server->failed[0] != '\0' && d->state < DOWN_SERVING
-			   ? d->server->failed
-			   : "the server ended");
+	else if (r != -EAGAIN && d->server->failed[0] != '\0' &&
+		 d->state < DOWN_SERVING) {
+		d->refusal = d->server->refusal;
+		downstream_close(d, d->server->failed);
+	} else if (r != -EAGAIN)
+		downstream_close(d, "the server ended");
 }
 
 void

@@ -301,7 +301,8 @@ static int
 refuse(int status, const char *why)
 {
 	confine();
-	session_refuse(STDIN_FILENO, STDOUT_FILENO, why, REFUSE_WAIT_MS);
+	session_refuse(STDIN_FILENO, STDOUT_FILENO, &(struct rpc_why){.because = why},
+	    REFUSE_WAIT_MS);
 	return status;
 }
 

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "leash/leash.h"
 #include "policy/sealed/policy.h"
 #include "shim/base/buf.h"
 #include "shim/base/loop.h"
@@ -74,8 +75,7 @@ struct server {
 	bool pinned;
 	bool varies; /* what was reviewed of it depends on the agent's capabilities */
 	bool listed; /* it has listed everything, now or before it was stopped */
-	bool
-	    modern; /* its next process is greeted as 2026-07-28: it refused `initialize`, */
+	bool modern; /* its next process is greeted as 2026-07-28, as it failed before, */
 	bool recalled; /* or the registry says so and no process has confirmed it yet */
 	size_t items_n, items_bytes;
 	bool items_full;         /* it has listed more than is kept */
@@ -85,9 +85,10 @@ struct server {
 	struct backoff backoff;  /* before its next start */
 	uint64_t healthy_at;
 	uint32_t restarts;
-	char failed[HUB_TEXT_MAX]; /* the last failure, one line; "" */
-	bool start_refused;        /* of that failure */
-	uint32_t finding;          /* its policy is being found again */
+	char failed[HUB_TEXT_MAX];    /* the last failure, one line; "" */
+	bool start_refused;           /* of that failure */
+	struct leash_refused refusal; /* its cause, if its leash said one */
+	uint32_t finding;             /* its policy is being found again */
 	enum discovery_status discovery;
 	enum { UNSTORED_NOTHING, UNSTORED_STATUS, UNSTORED_LISTS } unstored;
 	bool lists_whole;          /* no list is being read, and none was left unread */
@@ -126,21 +127,21 @@ struct downstream {
 	struct frame_in in;
 	struct frame_out out;
 	struct buf waiting; /* requests of the agent, until it serves */
-	uint32_t own;       /* kennel's own request that is open; 0: none */
-	uint32_t own_n;
-	uint64_t deadline;  /* of this state; UINT64_MAX: none */
-	uint64_t served;    /* messages from the server */
-	bool ordered;       /* of the launcher */
-	bool behind;        /* lines are left: the agent's queue was full */
-	bool unreached;     /* its session answered in its place, */
-	bool start_refused; /* because it started nothing */
-	uint32_t offers;    /* 1 << enum list_kind: the lists that it has */
-	int list;           /* the list that is being read */
-	int pages;          /* of it */
-	bool modern;        /* greeted by server/discover, not by initialize, */
-	bool recalled;      /* because the registry says so */
-	bool relist;        /* a list changed meanwhile */
-	bool logs, tasks;   /* capabilities */
+	uint32_t own,
+	    own_n;         /* kennel's own request that is open (0: none); their number */
+	uint64_t deadline; /* of this state; UINT64_MAX: none */
+	uint64_t served;   /* messages from the server */
+	bool ordered;      /* of the launcher */
+	bool behind;       /* lines are left: the agent's queue was full */
+	bool unreached;    /* its session answered in its place, */
+	bool start_refused;           /* because it started nothing, */
+	struct leash_refused refusal; /* for this cause */
+	uint32_t offers;              /* 1 << enum list_kind: the lists that it has */
+	int list;                     /* the list that is being read */
+	int pages;                    /* of it */
+	bool modern;                  /* greeted by server/discover, not by initialize, */
+	bool recalled;                /* because the registry says so */
+	bool relist, logs, tasks;     /* a list changed meanwhile; capabilities */
 	uint32_t own_asked; /* requests of kennel's own whose answers do not matter */
 	uint32_t listening; /* the number of the last subscriptions/listen; 0: none */
 	struct open_check check;
@@ -379,9 +380,9 @@ struct downstream *server_need(struct server *, char why[HUB_TEXT_MAX]);
 /* The same for one call: a process of its own. */
 struct downstream *server_once(struct server *, char why[HUB_TEXT_MAX]);
 /* False and why: a start would ask a person about its secrets, and must not. */
-bool server_may_ask(const struct server *, char why[HUB_TEXT_MAX]);
-/* Its process ended. answered: it had served. */
-void server_ended(struct server *, const char *why, bool served);
+bool server_may_ask(const struct server *, char[HUB_TEXT_MAX], struct leash_refused *);
+/* Its process ended: why, the cause if it was refused, and whether it had served. */
+void server_ended(struct server *, const char *why, const struct leash_refused *, bool);
 /* Forgets why it ended: the next call starts it. */
 void server_again(struct server *);
 /* Closes its process and finds its policy again; until then requests wait. False: it had

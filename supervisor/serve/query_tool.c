@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "supervisor/hub/hub.h"
+#include "supervisor/launch/refused_start.h"
 #include "supervisor/serve/private.h"
 
 #define DETAIL_MAX 1024
@@ -38,56 +39,41 @@ reply_state(struct hub *h, const struct incoming *in, const char *server,
 	reply_tool(h, in, out, detail, true);
 }
 
-/* What a leash says of a secret that it cannot get: nothing was spawned. */
-static bool
-lacks_secret(const char *text)
-{
-	return strstr(text, "missing secret") != NULL ||
-	       strstr(text, "secret `") != NULL ||
-	       strstr(text, "vault is locked") != NULL;
-}
-
-/* "...missing secret: NAME (REASON)", or "NAME (PATH): REASON": into out. */
+/* Its secrets are why nothing was started. text: the whole reason, for people. */
 static void
-put_credential(const char *text, char *out, size_t cap)
+reply_skipped(struct hub *h, const struct incoming *in, const char *server,
+    const char *tool, const struct leash_refused *refused, const char *text)
 {
-	static const char begins[] = "missing secret: ";
-	const char *at = strstr(text, begins);
-	size_t n = at == NULL ? 0 : strcspn(at += strlen(begins), " (");
-	const char *why = n == 0 ? text : at + n + strspn(at + n, " ");
-	size_t len = strlen(why);
+	const char *made = refused_cause_text(refused->cause);
+	char detail[DETAIL_MAX];
 
-	if (len > 2 && why[0] == '(' && why[len - 1] == ')') {
-		why++;
-		len -= 2;
-	}
-	if (n > 0)
-		(void)snprintf(out, cap, "credential %.*s unavailable: %.*s", (int)n, at,
-		    (int)len, why); /* may be cut */
-	else
-		(void)snprintf(out, cap, "credential unavailable: %s", text); /* too */
+	(void)snprintf(detail, sizeof(detail), "credential %s%sunavailable: %s",
+	    refused->variable, refused->variable[0] != '\0' ? " " : "",
+	    made != NULL ? made : text); /* may be cut */
+	reply_state(h, in, server, tool, "skipped", detail);
 }
 
 void
 query_failed(
     struct hub *h, struct route *route, const struct incoming *in, const char *text)
 {
+	const struct downstream *d = route->down;
+	const char *name = d->server->name, *tool = route->query_tool;
 	char detail[DETAIL_MAX];
-	bool skipped = text != NULL && lacks_secret(text);
 
 	if (text == NULL)
 		(void)snprintf(detail, sizeof(detail), "timed out after %llu s",
 		    (unsigned long long)route->query_s); /* fits */
-	else if (skipped)
-		put_credential(text, detail, sizeof(detail));
-	else
+	else if (d->refusal.cause != LEASH_CAUSE_OTHER) {
+		reply_skipped(h, in, name, tool, &d->refusal, text);
+		return;
+	} else
 		(void)snprintf(detail, sizeof(detail),
 		    "downstream MCP returned no response to tools/call (handshake may "
 		    "have "
 		    "failed): %.700s",
 		    text); /* fits */
-	reply_state(h, in, route->down->server->name, route->query_tool,
-	    skipped ? "skipped" : "error", detail);
+	reply_state(h, in, name, tool, "error", detail);
 }
 
 /* The text blocks of a result, joined by newlines; NULL: it has none. */
@@ -212,15 +198,16 @@ static void
 start(struct hub *h, struct incoming *in, struct server *s, const char *tool,
     struct json arguments, uint64_t seconds)
 {
-	char why[HUB_TEXT_MAX], detail[DETAIL_MAX];
+	struct leash_refused refused;
+	char why[HUB_TEXT_MAX];
 	struct downstream *d;
 	struct route *route;
 
-	if (!server_may_ask(s, why)) {
-		if (lacks_secret(why))
-			put_credential(why, detail, sizeof(detail));
-		reply_state(h, in, s->name, tool, lacks_secret(why) ? "skipped" : "error",
-		    lacks_secret(why) ? detail : why);
+	if (!server_may_ask(s, why, &refused)) {
+		if (refused.cause != LEASH_CAUSE_OTHER)
+			reply_skipped(h, in, s->name, tool, &refused, why);
+		else
+			reply_state(h, in, s->name, tool, "error", why);
 		return;
 	}
 	if (downstream_new(s, USE_ONCE, &d) < 0) {

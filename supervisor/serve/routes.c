@@ -200,7 +200,8 @@ route_error(struct hub *h, struct route *route, int code, const char *text)
 	if (route->query)
 		query_failed(h, route, &in, code == RPC_TIMEOUT ? NULL : text);
 	else if (route->handle[0] != '\0' ||
-		 (tool && code == RPC_SERVER_GONE && secrets_refused(h, &in, text)))
+		 (tool && code == RPC_SERVER_GONE &&
+		     secrets_refused(h, &in, &route->down->refusal)))
 		; /* held: its agent learns it when it goes on; or it was answered here */
 	else if (route->invoked)
 		reply_refusal(h, &in, text, "error", NULL);

@@ -19,6 +19,7 @@
 #include "supervisor/approve/approve.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/launch/leash_approvals.h"
+#include "supervisor/launch/refused_start.h"
 #include "supervisor/secrets/secrets.h"
 #include "supervisor/secrets/use_approval.h"
 #include "supervisor/serve/approvals/file_question.h"
@@ -256,42 +257,27 @@ reread(void *hub, const char *sha256)
 
 /* ---- a server that lacks a value ------------------------------------------------------ */
 
-/* "...missing secret: NAME (PATH): REASON", as a leash reports it: what the agent reads. */
+/* The value is not in the vault, or the vault is locked: what the agent reads. */
 static bool
-lacks(const char *failure, struct secrets_error *ret)
+lacks(const struct leash_refused *refused, struct secrets_error *ret)
 {
-	static const char begin[] = "missing secret: ", locked[] = "the vault is locked";
-	static const char *const absent[] = {"it is not in the vault", "no vault found"};
-	const char *at = strstr(failure, begin), *path, *why;
-	size_t name_len, path_len;
+	bool locked = refused->cause == LEASH_CAUSE_LOCKED;
 
-	if (at == NULL)
+	if ((!locked && refused->cause != LEASH_CAUSE_NO_VAULT &&
+		refused->cause != LEASH_CAUSE_NOT_STORED) ||
+	    secret_path_wrong(refused->path, strlen(refused->path)) != NULL)
 		return false;
-	at += sizeof(begin) - 1;
-	name_len = strcspn(at, " ");
-	path = at + name_len + strspn(at + name_len, " (");
-	path_len = strcspn(path, ")");
-	why = path + path_len;
-	if (strncmp(why, "): ", 3) != 0 || secret_path_wrong(path, path_len) != NULL)
-		return false;
-	why += 3;
-	*ret = (struct secrets_error){.fault = SECRETS_VAULT_LOCKED};
-	(void)snprintf(
-	    ret->path, sizeof(ret->path), "%.*s", (int)path_len, path); /* fits */
-	if (strncmp(why, locked, sizeof(locked) - 1) == 0) {
+	*ret = (struct secrets_error){
+	    .fault = locked ? SECRETS_VAULT_LOCKED : SECRETS_MISSING_SECRET};
+	(void)snprintf(ret->path, sizeof(ret->path), "%s", refused->path); /* fits */
+	if (locked)
 		(void)snprintf(ret->text, sizeof(ret->text),
 		    "vault-locked: a person unlocks it: kennel secret unlock"); /* fits */
-		return true;
-	}
-	ret->fault = SECRETS_MISSING_SECRET;
-	for (size_t i = 0; i < ARRAY_LEN(absent); i++)
-		if (strncmp(why, absent[i], strlen(absent[i])) == 0) {
-			(void)snprintf(ret->text, sizeof(ret->text),
-			    "missing secret: %.*s (%s): %s", (int)name_len, at, ret->path,
-			    absent[i]); /* may be cut */
-			return true;
-		}
-	return false;
+	else
+		(void)snprintf(ret->text, sizeof(ret->text),
+		    "missing secret: %s (%s): %s", refused->variable, ret->path,
+		    refused_cause_text(refused->cause)); /* may be cut */
+	return true;
 }
 
 bool
@@ -299,16 +285,17 @@ secrets_lacking(const struct server *s)
 {
 	struct secrets_error e;
 
-	return lacks(s->failed, &e);
+	return lacks(&s->refusal, &e);
 }
 
 bool
-secrets_refused(struct hub *h, const struct incoming *in, const char *failure)
+secrets_refused(
+    struct hub *h, const struct incoming *in, const struct leash_refused *refused)
 {
 	struct secrets_answer answer;
 	struct secrets_error e;
 
-	if (!lacks(failure, &e))
+	if (!lacks(refused, &e))
 		return false;
 	secrets_answer_init(&answer);
 	secrets_fail(&answer, &e);

@@ -40,9 +40,8 @@ bool secrets_grants_known(const struct server *);
 void secrets_put_grants(struct server *, struct wire_out *);
 /* Its last start failed because a value is not in the vault, or the vault is locked. */
 bool secrets_lacking(const struct server *);
-/* The same of a failure, as a session reports it: the call is answered with that. False: it
- * is not. */
-bool secrets_refused(struct hub *, const struct incoming *, const char *failure);
+/* The same of this cause: the call is answered with that. False: it is not. */
+bool secrets_refused(struct hub *, const struct incoming *, const struct leash_refused *);
 /* A secret of it whose use a person has refused in this session; NULL: none. */
 const struct sealed_secret *secrets_closed(const struct server *);
 /* The member of _meta with the version of the protocol; NULL: the tools are denied. */

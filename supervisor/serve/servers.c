@@ -466,8 +466,9 @@ static struct downstream *
 start_process(struct server *s, enum down_use use, char why[HUB_TEXT_MAX])
 {
 	struct downstream *d = NULL;
+	struct leash_refused refused; /* why says it */
 
-	if (may_start_now(s, why) && server_may_ask(s, why) &&
+	if (may_start_now(s, why) && server_may_ask(s, why, &refused) &&
 	    downstream_new(s, use, &d) < 0)
 		(void)snprintf(why, HUB_TEXT_MAX, "%s: unable to start it", s->name);
 	return d;
@@ -495,12 +496,14 @@ server_once(struct server *s, char why[HUB_TEXT_MAX])
 }
 
 void
-server_ended(struct server *s, const char *why, bool served)
+server_ended(
+    struct server *s, const char *why, const struct leash_refused *refused, bool served)
 {
 	uint64_t now = loop_now();
 
 	(void)snprintf(
 	    s->failed, sizeof(s->failed), "%.*s", (int)strcspn(why, "\n"), why);
+	s->refusal = *refused;
 	s->restarts++;
 	/* what a person has to do is no reason to wait longer each time */
 	if (secrets_lacking(s))
@@ -524,6 +527,7 @@ server_again(struct server *s)
 {
 	s->backoff = (struct backoff){0};
 	s->failed[0] = '\0';
+	s->refusal = (struct leash_refused){0};
 	s->start_refused = false;
 }
 

@@ -25,6 +25,7 @@ config = {
     "init_error": None,
     "init_raw": None,    # a line in place of the answer
     "exit": None,        # status, before anything is read
+    "stderr": "",        # what it writes there at its start
     "exit_page": False,  # it ends when the second page of a list is asked for
     "endless": False,    # each page of a list has a next one
     "trace": None,       # a file to which it adds a line at its start
@@ -396,6 +397,7 @@ METHODS = {
 
 
 def main():
+    os.write(2, config["stderr"].encode())
     if config["exit"] is not None:
         os._exit(config["exit"])
     for line in sys.stdin.buffer:

@@ -173,11 +173,12 @@ secrets_lacking(const struct server *s)
 }
 
 bool
-secrets_refused(struct hub *h, const struct incoming *in, const char *failure)
+secrets_refused(
+    struct hub *h, const struct incoming *in, const struct leash_refused *refused)
 {
 	(void)h;
 	(void)in;
-	(void)failure;
+	(void)refused;
 	return false;
 }
 

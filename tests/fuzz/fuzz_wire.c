@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "leash/private.h"
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/launch/leash_client.h"
@@ -232,18 +233,43 @@ heard(const uint8_t *data, size_t len)
 	close(channel[1]);
 }
 
+/* The first answer of a leash: why nothing was started. */
+static void
+refused(const uint8_t *data, size_t len)
+{
+	static char why[LEASH_TEXT_MAX];
+	struct leash_refused refusal = {0};
+	struct child_order order = {.mode = LEASH_RUN, .refused = &refusal};
+	struct child c = CHILD_NONE;
+	int channel[2], status = 0, r;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, channel) < 0)
+		abort();
+	c.channel = channel[0];
+	packet(channel[1], data, len, NULL, 0);
+	r = child_first(&order, &c, NULL, &status, why);
+	if (r == -ECONNREFUSED || r == -ESTALE) {
+		if (status < 1 || status > 255 || refusal.cause >= LEASH_CAUSE_END ||
+		    strlen(refusal.variable) + strlen(refusal.path) + strlen(why) > len)
+			abort();
+	} else if (refusal.cause != LEASH_CAUSE_OTHER || refusal.path[0] != '\0')
+		abort();
+	close(channel[0]);
+	close(channel[1]);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	static void (*const way[])(const uint8_t *, size_t) = {
-	    reads, plan, launched, requested, heard};
+	    reads, plan, launched, requested, heard, refused};
 	uint8_t *copy;
 
 	if (len < 2 || len > LEASH_PACKET_MAX || (copy = malloc(len - 1)) == NULL)
 		return 0;
 	log_open("fuzz", LOG_ERROR);
 	memcpy(copy, data + 1, len - 1);
-	way[data[0] % 5](copy, len - 1);
+	way[data[0] % ARRAY_LEN(way)](copy, len - 1);
 	free(copy);
 	return 0;
 }

@@ -220,7 +220,11 @@ refused(const struct order *o, uint32_t status, const char *why)
 
 	assert_int_equal(hear(&c, &in, memory), LEASH_REFUSED);
 	assert_int_equal(wire_get_u32(&in), status);
+	assert_int_equal(wire_get_u32(&in), LEASH_CAUSE_OTHER);
+	assert_string_equal(wire_get_str(&in, LEASH_VARIABLE_MAX), "");
+	assert_string_equal(wire_get_str(&in, LEASH_PATH_MAX), "");
 	assert_non_null(strstr(wire_get_str(&in, LEASH_TEXT_MAX), why));
+	assert_int_equal(wire_end(&in), 0);
 	(void)leash_end_of(&c);
 }
 
@@ -360,8 +364,7 @@ ends(void **state)
 		uint32_t what = hear(&c, &in, memory);
 
 		if (what == LEASH_REFUSED)
-			fail_msg("not started: %s",
-			    (wire_get_u32(&in), wire_get_str(&in, LEASH_TEXT_MAX)));
+			fail_msg("not started");
 		assert_int_equal(what, LEASH_STARTED);
 		order_end(&c, row[i].type, row[i].value, row[i].with_value);
 		what = hear(&c, &in, memory);
@@ -420,12 +423,13 @@ uses(void **state)
 	static const struct {
 		uint32_t type, number, answer;
 		const char *why;
+		enum leash_cause cause;
 	} row[] = {
-	    {LEASH_ANSWER, 1, LEASH_ONCE, "missing secret: A"},
-	    {LEASH_ANSWER, 1, LEASH_SESSION, "missing secret: A"},
-	    {LEASH_ANSWER, 1, LEASH_DENY, "a person denied"},
-	    {LEASH_ANSWER, 1, LEASH_NOBODY, "timed out"},
-	    {LEASH_ANSWER, 1, 0, "timed out"},
+	    {LEASH_ANSWER, 1, LEASH_ONCE, "missing secret: A", LEASH_CAUSE_NO_VALUE},
+	    {LEASH_ANSWER, 1, LEASH_SESSION, "missing secret: A", LEASH_CAUSE_NO_VALUE},
+	    {LEASH_ANSWER, 1, LEASH_DENY, "a person denied", LEASH_CAUSE_UNAPPROVED},
+	    {LEASH_ANSWER, 1, LEASH_NOBODY, "timed out", LEASH_CAUSE_UNAPPROVED},
+	    {LEASH_ANSWER, 1, 0, "timed out", LEASH_CAUSE_UNAPPROVED},
 	    {LEASH_ANSWER, 2, LEASH_ONCE, "unable to request"}, /* nobody was asked */
 	    {LEASH_ANSWER, 3, LEASH_ONCE, "unable to request"}, /* twice */
 	    {LEASH_ANSWER, 0, LEASH_ONCE, "unable to request"},
@@ -450,6 +454,10 @@ uses(void **state)
 		say_answer(&child, row[i].type, row[i].number, row[i].answer);
 		assert_int_equal(hear(&child, &in, memory), LEASH_REFUSED);
 		(void)wire_get_u32(&in);
+		assert_int_equal(wire_get_u32(&in), row[i].cause);
+		assert_string_equal(wire_get_str(&in, LEASH_VARIABLE_MAX),
+		    row[i].cause != LEASH_CAUSE_OTHER ? "A" : "");
+		assert_string_equal(wire_get_str(&in, LEASH_PATH_MAX), ""); /* a file */
 		if (strstr(wire_get_str(&in, LEASH_TEXT_MAX), row[i].why) == NULL)
 			fail_msg("row %zu: not %s", i, row[i].why);
 		(void)leash_end_of(&child);

@@ -420,6 +420,7 @@ start_refused(void **state)
 {
 	static const char say[] = "\n{\"jsonrpc\":\"2.0\",\"method\":\"n\"}\nnoise\n" ASK(
 	    "\"a\"", "initialize", "") "\n";
+	static const struct rpc_why again = {.because = "again"};
 	int fd[2];
 	char got[512];
 	ssize_t n;
@@ -427,16 +428,24 @@ start_refused(void **state)
 	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
 	assert_int_equal(write(fd[0], say, sizeof(say) - 1), sizeof(say) - 1);
-	session_refuse(fd[1], fd[1], "toy.kennel:3: no \"such\" file", 1000);
+	session_refuse(fd[1], fd[1],
+	    &(struct rpc_why){.because = "toy.kennel:3: no \"such\" file",
+		.cause = "not-stored",
+		.variable = "A\"",
+		.path = "b/x/y"},
+	    1000);
 	n = read(fd[0], got, sizeof(got) - 1);
 	assert_true(n > 0);
 	got[n] = '\0';
 	assert_non_null(strstr(got, "\"id\":\"a\",\"error\":{\"code\":-32000"));
 	assert_non_null(strstr(got, "\"kennel\":{"));
 	assert_non_null(strstr(got, "toy.kennel:3"));
-	session_refuse(fd[1], fd[1], "again", 50); /* nobody asks: it returns */
+	assert_non_null(strstr(got, "\"outcome\":\"refused\""));
+	assert_non_null(strstr(got,
+	    "\"cause\":\"not-stored\",\"variable\":\"A\\u0022\",\"path\":\"b/x/y\"}"));
+	session_refuse(fd[1], fd[1], &again, 50); /* nobody asks: it returns */
 	close(fd[0]);
-	session_refuse(fd[1], fd[1], "again", 50);
+	session_refuse(fd[1], fd[1], &again, 50);
 	close(fd[1]);
 }
 
