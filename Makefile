@@ -931,12 +931,14 @@ FORM = \
 	leash/secret/form_answer.o \
 	leash/secret/form_program.o \
 	shim/base/loop.o \
+	shim/host/http_heads.o \
 	shim/host/loopback.o \
 	shim/host/loopback_peers.o
 
 # The page for people.  It speaks HTTP to a browser, and has nothing of a leash.
 CONSOLE = \
 	$(PATHS) $(BASE) \
+	shim/host/http_heads.o \
 	shim/host/install_path.o \
 	shim/host/loopback.o \
 	shim/host/loopback_peers.o \
@@ -1940,6 +1942,12 @@ FUZZ_client_config	= $(filter-out tests/%,$(UNIT_client_config))
 FUZZ_console	= $(filter-out supervisor/console/main.o supervisor/console/launcher.o supervisor/console/browser.o \
 	supervisor/console/link_socket.o supervisor/console/command_runs.o supervisor/console/events.o \
 	supervisor/console/session_sockets.o, $(CONSOLE))
+FUZZ_http_head = \
+	shim/base/fd.o \
+	shim/base/close_others.o \
+	shim/base/loop.o \
+	shim/host/http_heads.o \
+	shim/host/loopback_peers.o
 FUZZ_status	= $(BASE_SMALL) supervisor/status/status_wire.o
 FUZZ_wire = \
 	$(filter-out leash/drain.o leash/main.o leash/recorder_link.o,$(LEASH)) \
@@ -2034,6 +2042,7 @@ FUZZ = \
 	fields \
 	frame \
 	global_file \
+	http_head \
 	hub \
 	hub_page \
 	json \

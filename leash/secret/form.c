@@ -26,12 +26,12 @@
 
 #include "leash/secret/private.h"
 #include "shim/base/array.h"
-#include "shim/host/embed.h"
 #include "shim/base/hex.h"
 #include "shim/base/log.h"
 #include "shim/base/loop.h"
+#include "shim/host/embed.h"
+#include "shim/host/http_heads.h"
 #include "shim/host/loopback.h"
-#include "shim/host/loopback_peers.h"
 
 #define FORM_S          300
 #define LAST_S          5 /* for the reply to the last request */
@@ -54,8 +54,9 @@ EMBED(form_js, "leash/secret/pages/form.js");
 static struct {
 	struct order *o;
 	char token[2 * TOKEN_BYTES + 1], authority[32], policy[512];
-	struct MHD_Daemon *daemon[LOOPBACK_SOCKETS];
-	struct loopback_peers peers;
+	struct MHD_Daemon *daemon;
+	int epoll; /* of it */
+	struct http_heads heads;
 	struct typed body; /* BODY_MAX bytes in the pages */
 	struct request *body_of;
 	enum { OPEN, SAVED, CANCELLED } end;
@@ -120,7 +121,8 @@ send_reply(struct MHD_Connection *at, unsigned int status, const char *type,
 
 	for (size_t i = 0; r == MHD_YES && i < ARRAY_LEN(row); i++)
 		r = MHD_add_response_header(made, row[i].name, row[i].value);
-	if (r == MHD_YES && form.end != OPEN)
+	/* the head of another request would not be checked */
+	if (r == MHD_YES)
 		r = MHD_add_response_header(made, MHD_HTTP_HEADER_CONNECTION, "close");
 	if (r == MHD_YES)
 		r = MHD_queue_response(at, status, made);
@@ -350,21 +352,25 @@ on_complete(void *arg, struct MHD_Connection *at, void **state,
 	*state = NULL;
 }
 
-/* Callback of libmicrohttpd: before a connection is one of CONNECTIONS_MAX. */
-static enum MHD_Result
-on_peer(void *arg, const struct sockaddr *peer, socklen_t len)
-{
-	return loopback_peers_take(&form.peers, peer) ? MHD_YES : MHD_NO;
-}
-
+/* Callback of libmicrohttpd. */
 static void
 on_connection(void *arg, struct MHD_Connection *at, void **state,
     enum MHD_ConnectionNotificationCode what)
 {
 	if (what == MHD_CONNECTION_NOTIFY_STARTED)
-		*state = loopback_peers_began(&form.peers);
+		*state = http_heads_started(&form.heads,
+		    MHD_get_connection_info(at, MHD_CONNECTION_INFO_CONNECTION_FD)
+			->connect_fd);
 	else
-		loopback_peers_ended(*state);
+		http_heads_ended(*state);
+}
+
+/* Callback of http_heads. */
+static bool
+add(void *arg, int fd, const struct sockaddr *peer, socklen_t len)
+{
+	/* syscalls: fcntl */
+	return MHD_add_connection(form.daemon, fd, peer, len) == MHD_YES;
 }
 
 /* Callback of libmicrohttpd: a path stays as it was sent. */
@@ -417,6 +423,28 @@ hold_signals(void)
 	(void)sigprocmask(SIG_BLOCK, &set, NULL); /* the same */
 }
 
+static bool
+start(void)
+{
+	const union MHD_DaemonInfo *info;
+
+	/* a date would make the C library open a file; early: epoll_create1 eventfd2 */
+	form.daemon = MHD_start_daemon(
+	    MHD_USE_EPOLL | MHD_USE_SUPPRESS_DATE_NO_CLOCK | MHD_USE_NO_LISTEN_SOCKET, 0,
+	    NULL, NULL, on_request, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_complete, NULL,
+	    MHD_OPTION_NOTIFY_CONNECTION, on_connection, NULL,
+	    MHD_OPTION_CONNECTION_LIMIT, (unsigned int)CONNECTIONS_MAX,
+	    MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)STRANGER_S,
+	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_POOL,
+	    MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes,
+	    NULL, MHD_OPTION_END);
+	if (form.daemon == NULL)
+		return false;
+	info = MHD_get_daemon_info(form.daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	form.epoll = info != NULL ? info->epoll_fd : -1;
+	return info != NULL;
+}
+
 int
 form_start(struct order *o)
 {
@@ -428,25 +456,15 @@ form_start(struct order *o)
 	r = loopback_listen(fd, &port);
 	if (r == 0)
 		r = name_it(port);
-	if (r == 0)
-		loopback_peers_open(&form.peers, port, STRANGERS_MAX);
-	for (size_t i = 0; r == 0 && i < LOOPBACK_SOCKETS; i++) {
-		if (fd[i] < 0)
-			continue;
-		/* a date would make the C library open a file; early: epoll_create1 eventfd2 */
-		form.daemon[i] =
-		    MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_SUPPRESS_DATE_NO_CLOCK, 0,
-			on_peer, NULL, on_request, NULL, MHD_OPTION_LISTEN_SOCKET, fd[i],
-			MHD_OPTION_NOTIFY_COMPLETED, on_complete, NULL,
-			MHD_OPTION_NOTIFY_CONNECTION, on_connection, NULL,
-			MHD_OPTION_CONNECTION_LIMIT, (unsigned int)CONNECTIONS_MAX,
-			MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)STRANGER_S,
-			MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_POOL,
-			MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK,
-			keep_escapes, NULL, MHD_OPTION_END);
-		if (form.daemon[i] == NULL)
-			r = -EIO;
+	if (r == 0) {
+		form.heads.most = CONNECTIONS_MAX;
+		form.heads.wait_s = STRANGER_S;
+		form.heads.fn = add;
+		loopback_peers_open(&form.heads.peers, port, STRANGERS_MAX);
+		r = http_heads_open(&form.heads, fd);
 	}
+	if (r == 0 && !start())
+		r = -EIO;
 	if (r == 0)
 		return STATUS_OK;
 	log_error(
@@ -454,35 +472,29 @@ form_start(struct order *o)
 	return LOG_EXIT_FAILED;
 }
 
-/* Runs what is ready; fills wait, and returns after how many milliseconds there is more. */
+/* Runs what is ready, and returns after how many milliseconds there is more. */
 static uint64_t
-run(struct pollfd wait[LOOPBACK_SOCKETS])
+run(void)
 {
 	MHD_UNSIGNED_LONG_LONG ms;
-	uint64_t least = (uint64_t)FORM_S * 1000;
+	uint64_t least;
 
 	/* syscalls: epoll_wait epoll_ctl accept4 recvfrom sendto sendmsg writev shutdown
 	 * syscalls: setsockopt getsockopt close ppoll rt_sigreturn */
-	for (size_t i = 0; i < LOOPBACK_SOCKETS; i++) {
-		const union MHD_DaemonInfo *info;
-
-		wait[i] = (struct pollfd){.fd = -1, .events = POLLIN};
-		if (form.daemon[i] == NULL)
-			continue;
-		(void)MHD_run(form.daemon[i]); /* what failed is closed */
-		info = MHD_get_daemon_info(form.daemon[i], MHD_DAEMON_INFO_EPOLL_FD);
-		if (info != NULL)
-			wait[i].fd = info->epoll_fd;
-		if (MHD_get_timeout(form.daemon[i], &ms) == MHD_YES && ms < least)
-			least = ms;
-	}
+	do {
+		least = (uint64_t)FORM_S * 1000;
+		(void)MHD_run(form.daemon); /* what failed is closed */
+	} while (http_heads_run(&form.heads, &least) > 0);
+	if (MHD_get_timeout(form.daemon, &ms) == MHD_YES && ms < least)
+		least = ms;
 	return least;
 }
 
 static void
 serve(void)
 {
-	struct pollfd wait[LOOPBACK_SOCKETS];
+	struct pollfd wait[] = {{.fd = form.epoll, .events = POLLIN},
+	    {.fd = form.heads.epoll, .events = POLLIN}};
 	uint64_t end = loop_now() + (uint64_t)FORM_S * NS_PER_S;
 	bool is_last = false;
 	struct timespec most;
@@ -491,7 +503,7 @@ serve(void)
 	(void)sigemptyset(&none);
 
 	for (;;) {
-		uint64_t ms = run(wait), now = loop_now(), left;
+		uint64_t ms = run(), now = loop_now(), left;
 
 		if (form.end != OPEN && !is_last) {
 			is_last = true;
@@ -503,7 +515,7 @@ serve(void)
 		left = ms < left ? ms : left;
 		most = (struct timespec){.tv_sec = (time_t)(left / 1000),
 		    .tv_nsec = (long)(left % 1000 * LOOP_MS)};
-		(void)ppoll(wait, LOOPBACK_SOCKETS, &most, &none);
+		(void)ppoll(wait, ARRAY_LEN(wait), &most, &none);
 	}
 }
 

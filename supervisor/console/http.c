@@ -14,10 +14,9 @@
 #include <time.h>
 
 #include "shim/base/array.h"
-#include "shim/host/loopback_peers.h"
+#include "shim/host/http_heads.h"
 
-#define CONNECTIONS_MAX 64
-#define STRANGERS_MAX   16          /* of them, for all other users */
+#define STRANGERS_MAX   16          /* of HTTP_CONNECTIONS_MAX, for all other users */
 #define CONNECTION_S    30          /* without a byte */
 #define CONNECTION_POOL (32u << 10) /* headers of a request and of its reply */
 #define TOKEN \
@@ -25,9 +24,9 @@
 
 struct http {
 	struct http_order o;
-	struct MHD_Daemon *daemon[HTTP_SOCKETS_MAX];
+	struct MHD_Daemon *daemon;
+	struct http_heads heads;
 	struct http_wait *stream[HTTP_STREAMS_MAX]; /* NULL: free */
-	struct loopback_peers peers;
 	int timer;
 };
 
@@ -195,6 +194,9 @@ send_reply(struct http_wait *w)
 	if (r == MHD_YES)
 		r = MHD_add_response_header(
 		    made, MHD_HTTP_HEADER_CONTENT_TYPE, reply->type);
+	/* the head of another request would not be checked */
+	if (r == MHD_YES)
+		r = MHD_add_response_header(made, MHD_HTTP_HEADER_CONNECTION, "close");
 	if (r == MHD_YES && reply->cookie[0] != '\0')
 		r = MHD_add_response_header(
 		    made, MHD_HTTP_HEADER_SET_COOKIE, reply->cookie);
@@ -353,43 +355,22 @@ on_complete(void *arg, struct MHD_Connection *at, void **state,
 
 /* ---- the loop ------------------------------------------------------------------- */
 
-static unsigned int
-connections_of(struct MHD_Daemon *d)
-{
-	const union MHD_DaemonInfo *info =
-	    MHD_get_daemon_info(d, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
-
-	return info == NULL ? 0 : info->num_connections;
-}
-
-/* At its limit of connections libmicrohttpd leaves the listening socket, and comes back to
- * it only when it runs again after one has ended. */
-static void
-run_daemon(struct MHD_Daemon *d)
-{
-	unsigned int before = connections_of(d);
-
-	(void)MHD_run(d); /* what failed is closed */
-	if (before >= CONNECTIONS_MAX && connections_of(d) < before)
-		(void)MHD_run(d);
-}
-
 /* Runs what is ready, and returns when there is more to do: libmicrohttpd closes
  * connections that are idle. */
 static void
 run(struct http *h)
 {
-	MHD_UNSIGNED_LONG_LONG wait_ms, least = UINT64_MAX;
+	MHD_UNSIGNED_LONG_LONG wait_ms;
+	uint64_t least;
 
 	/* syscalls: epoll_wait epoll_ctl accept4 recvfrom sendto sendmsg writev shutdown
 	 * syscalls: setsockopt getsockopt */
-	for (size_t i = 0; i < HTTP_SOCKETS_MAX; i++) {
-		if (h->daemon[i] == NULL)
-			continue;
-		run_daemon(h->daemon[i]);
-		if (MHD_get_timeout(h->daemon[i], &wait_ms) == MHD_YES && wait_ms < least)
-			least = wait_ms;
-	}
+	do {
+		least = UINT64_MAX;
+		(void)MHD_run(h->daemon); /* what failed is closed */
+	} while (http_heads_run(&h->heads, &least) > 0);
+	if (MHD_get_timeout(h->daemon, &wait_ms) == MHD_YES && wait_ms < least)
+		least = wait_ms;
 	loop_timer_stop(h->o.loop, h->timer);
 	h->timer = least == UINT64_MAX ? -1
 				       : loop_timer_at(h->o.loop,
@@ -419,15 +400,7 @@ keep_escapes(void *arg, struct MHD_Connection *at, char *text)
 	return strlen(text);
 }
 
-/* Callback of libmicrohttpd: before a connection is one of CONNECTIONS_MAX. */
-static enum MHD_Result
-on_peer(void *arg, const struct sockaddr *peer, socklen_t len)
-{
-	struct http *h = arg;
-
-	return loopback_peers_take(&h->peers, peer) ? MHD_YES : MHD_NO;
-}
-
+/* Callback of libmicrohttpd. */
 static void
 on_connection(void *arg, struct MHD_Connection *at, void **state,
     enum MHD_ConnectionNotificationCode what)
@@ -435,30 +408,45 @@ on_connection(void *arg, struct MHD_Connection *at, void **state,
 	struct http *h = arg;
 
 	if (what == MHD_CONNECTION_NOTIFY_STARTED)
-		*state = loopback_peers_began(&h->peers);
+		*state = http_heads_started(&h->heads,
+		    MHD_get_connection_info(at, MHD_CONNECTION_INFO_CONNECTION_FD)
+			->connect_fd);
 	else
-		loopback_peers_ended(*state);
+		http_heads_ended(*state);
+}
+
+/* Callback of http_heads. */
+static bool
+add(void *arg, int fd, const struct sockaddr *peer, socklen_t len)
+{
+	struct http *h = arg;
+
+	/* syscalls: fcntl */
+	return MHD_add_connection(h->daemon, fd, peer, len) == MHD_YES;
 }
 
 static int
-start(struct http *h, int fd, struct MHD_Daemon **ret)
+start(struct http *h)
 {
 	const union MHD_DaemonInfo *info;
 
-	*ret = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, on_peer, h,
-	    on_request, h, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_COMPLETED,
-	    on_complete, NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection, h,
-	    MHD_OPTION_CONNECTION_LIMIT, (unsigned int)CONNECTIONS_MAX,
-	    MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)CONNECTION_S,
-	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_POOL,
-	    MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes,
-	    NULL, MHD_OPTION_END);
-	if (*ret == NULL)
+	h->daemon = MHD_start_daemon(
+	    MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0, NULL,
+	    NULL, on_request, h, MHD_OPTION_NOTIFY_COMPLETED, on_complete, NULL,
+	    MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_CONNECTION_LIMIT,
+	    (unsigned int)HTTP_CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
+	    (unsigned int)CONNECTION_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+	    (size_t)CONNECTION_POOL, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+	    MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_END);
+	if (h->daemon == NULL)
 		return errno != 0 ? -errno : -EIO;
-	info = MHD_get_daemon_info(*ret, MHD_DAEMON_INFO_EPOLL_FD);
+	info = MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD);
 	if (info == NULL)
 		return -EIO;
-	return loop_add(h->o.loop, info->epoll_fd, POLLIN, on_ready, h) < 0 ? -ENOSPC : 0;
+	if (loop_add(h->o.loop, info->epoll_fd, POLLIN, on_ready, h) < 0 ||
+	    loop_add(h->o.loop, h->heads.epoll, POLLIN, on_ready, h) < 0)
+		return -ENOSPC;
+	return 0;
 }
 
 int
@@ -466,7 +454,7 @@ http_open(
     const struct http_order *order, const int fd[HTTP_SOCKETS_MAX], struct http **ret)
 {
 	struct http *h = calloc(1, sizeof(*h));
-	int r = 0;
+	int r;
 
 	if (h == NULL)
 		return -ENOMEM;
@@ -474,10 +462,14 @@ http_open(
 	tzset(); /* early: openat */
 	h->o = *order;
 	h->timer = -1;
-	loopback_peers_open(&h->peers, order->port, STRANGERS_MAX);
-	for (size_t i = 0; r == 0 && i < HTTP_SOCKETS_MAX; i++)
-		if (fd[i] >= 0)
-			r = start(h, fd[i], &h->daemon[i]);
+	h->heads.most = HTTP_CONNECTIONS_MAX;
+	h->heads.wait_s = CONNECTION_S;
+	h->heads.fn = add;
+	h->heads.arg = h;
+	loopback_peers_open(&h->heads.peers, order->port, STRANGERS_MAX);
+	r = http_heads_open(&h->heads, fd);
+	if (r == 0)
+		r = start(h);
 	*ret = h;
 	return r; /* after a failure the process ends */
 }

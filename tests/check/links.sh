@@ -31,7 +31,7 @@ keeper_may='^(leash/keeper/(main|peers|answer|change|confirm|store|key|key_list|
 fido_may='^(leash/keeper/fido/[a-z_]+|shim/base/[a-z0-9_]+)\.o$'
 secret_may='^(leash/secret/(main|verbs|list|fields|input|keys|request|secret_program|start_keeper|dialogs|pinentry)|leash/keeper/connect|leash/vault/(secret_path|vault|locked_pages|fingerprint)|policy/(sealed/[a-z0-9_/]+|tokens/token_format)|shim/base/[a-z0-9_]+)\.o$'
 # The page that a value is typed into; kennel-secret itself serves no HTTP.
-form_may='^(leash/secret/(main|verbs|list|fields|form|form_answer|form_program|input|keys|request|start_keeper)|leash/keeper/connect|leash/vault/(secret_path|vault|locked_pages|fingerprint)|policy/(sealed/[a-z0-9_/]+|tokens/token_format)|shim/base/[a-z0-9_]+|shim/host/loopback(_peers)?)\.o$'
+form_may='^(leash/secret/(main|verbs|list|fields|form|form_answer|form_program|input|keys|request|start_keeper)|leash/keeper/connect|leash/vault/(secret_path|vault|locked_pages|fingerprint)|policy/(sealed/[a-z0-9_/]+|tokens/token_format)|shim/base/[a-z0-9_]+|shim/host/(http_heads|loopback(_peers)?))\.o$'
 # The server's bytes and the host's resolver are in programs of their own.
 remote_may='^(leash/(remote|scrub)/[a-z_]+|leash/vault/(copied_value|locked_pages|vault)|shim/base/[a-z0-9_]+)\.o$'
 egress_may='^(leash/egress/(address|client_hello|connection|dial_wire|dns|egress_wire|events|greeting|kernel_refusals|listeners|name_addresses|plan|relay|resolver|splice)|policy/sealed/[a-z0-9_/]+|shim/base/[a-z0-9_]+)\.o$'

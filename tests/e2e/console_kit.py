@@ -76,6 +76,51 @@ def exchange(at, port, method, path, send, data=None):
     return got
 
 
+def raw(port, data, piece=0):
+    """The statuses of all replies to these bytes, until the other end closes; piece: bytes sent at once."""
+    s = socket.create_connection(("127.0.0.1", port), timeout=LONG)
+    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    got = b""
+    try:
+        for i in range(0, len(data), piece or len(data)):
+            s.sendall(data[i:i + (piece or len(data))])
+        while part := s.recv(65536):
+            got += part
+    except (ConnectionResetError, BrokenPipeError):
+        pass
+    s.close()
+    return [int(n) for n in re.findall(rb"HTTP/1\.1 (\d{3}) ", got)]
+
+
+def with_control_bytes(line, heads):
+    """(what it is, the head with one control byte) for each place: the request's line, and each header's name and value."""
+    lines = [line, *heads]
+    for i, one in enumerate(lines):
+        name, colon, value = one.partition(b": ") if i else (b"", b"", one)
+        for bad in (b"\0", b"\r", b"\n", b"\x01", b"\x7f", b"\0\n"):
+            at = {"end": one + bad, "middle": name + colon + value[:5] + bad + value[5:],
+                  "begin": name + colon + bad + value, "name": name[:2] + bad + name[2:] + colon + value if i else bad + one}
+            for place, text in at.items():
+                if bad == b"\r" and place == "end":
+                    text += b" "  # else the rest of the line's end would be in it
+                yield (i, place, bad), b"\r\n".join([*lines[:i], text, *lines[i + 1:]]) + b"\r\n\r\n"
+
+
+def heads_with_control_bytes(port, line, heads, body=b""):
+    """None is answered but with 400, in one piece or in many; the clean one is, and has no second request behind it."""
+    clean = b"\r\n".join([line, *heads]) + b"\r\n\r\n"
+    equal(raw(port, clean + body), [200], "the control")
+    equal(raw(port, clean + body, 1), [200], "the control, byte by byte")
+    for what, bad in with_control_bytes(line, heads):
+        equal(raw(port, bad + body), [400], what)
+        if what[1:] == ("end", b"\0"):
+            equal(raw(port, bad + body, 1), [400], (what, "byte by byte"))
+            equal(raw(port, clean + body + bad + body), [200], (what, "behind a clean one"))
+    equal(raw(port, clean + body + clean + body), [200], "one request a connection")
+    equal(raw(port, b"\r\n" + clean + body), [400], "an empty line before it")
+    equal(raw(port, clean + body), [200], "the control, at the end")
+
+
 def has_sock_diag():
     """Does the kernel say whose a TCP socket is? A dump of them is no error then."""
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 4) as s:

@@ -25,20 +25,6 @@ def server_of():
     return int(glob.glob(RUN_DIR + "/console-*")[0].rsplit("-", 1)[1])
 
 
-def raw(c, data):
-    """The statuses of all replies to these bytes, until the console closes the connection."""
-    s = socket.create_connection(("127.0.0.1", c.port), timeout=LONG)
-    s.sendall(data)
-    got = b""
-    try:
-        while part := s.recv(65536):
-            got += part
-    except ConnectionResetError:
-        pass
-    s.close()
-    return [int(n) for n in re.findall(rb"HTTP/1\.1 (\d{3}) ", got)]
-
-
 def heads(c):
     return ("Host: %s\r\nOrigin: http://%s\r\nContent-Type: application/json\r\nCookie: kennel-%d=%s\r\nX-Kennel-Key: %s\r\n" %
             (c.host(), c.host(), c.port, c.cookie, c.key)).encode()
@@ -330,17 +316,21 @@ def smuggling():
         b"no colon\r\nContent-Length: 0\r\n\r\n": 400,
     }
     for shape, status in shapes.items():
-        got = raw(c, b"POST /api/nothing HTTP/1.1\r\n" + heads(c) + shape + second)
+        got = raw(c.port, b"POST /api/nothing HTTP/1.1\r\n" + heads(c) + shape + second)
         equal(set(got), {status}, (shape, got))
         equal(c.json("GET", "login")[0], 200, shape)  # the second request was not read
-    # the controls: both requests are read where the first one's end is clear
-    get = b"GET /api/login HTTP/1.1\r\n" + heads(c)
-    last = get + b"Connection: close\r\n\r\n"
+    # a second request is not read, wherever the first one ends: the controls are what each of them alone gets
     for shape in (b"Content-Length: 0\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"):
-        equal(raw(c, b"POST /api/nothing HTTP/1.1\r\n" + heads(c) + shape + last), [404, 200])
-    equal(raw(c, b"POST /api/nothing HTTP/1.1\r\n" + heads(c) + b"Content-Length: 0\r\n\r\n" + second[:-2] +
-              b"Connection: close\r\n\r\n"), [404, 200])
+        equal(raw(c.port, b"POST /api/nothing HTTP/1.1\r\n" + heads(c) + shape + second), [404])
+        equal(c.json("GET", "login")[0], 200, shape)
+    equal(raw(c.port, second), [200])
     refused(c.json("GET", "login"), 401)
+
+
+@test("a control byte in the request's line, in a name or in a value of a head is refused, however the head arrives", 240)
+def control_bytes():
+    c = Console().login()
+    heads_with_control_bytes(c.port, b"GET /api/login HTTP/1.1", heads(c).split(b"\r\n")[:-1])
 
 
 @test("targets: another form, a path that leaves, an escape or another method reach nothing", 120)
@@ -352,15 +342,15 @@ def targets():
                    b"/x/../api/login", b"/API/login", b"/api/login/", b"/api/login%00x", b"/api/log%69n", b"/%2e%2e/etc/passwd",
                    b"/../../../../etc/passwd", b"/..%2f..%2fetc/passwd", b"//etc/passwd", b"/pages/../../etc/passwd", b"/.",
                    b"/console.js/", b"/console.js%00.html", b"/\xff\xfe", b"/api/approvals/../login", b"*"):
-        equal(raw(c, b"GET " + target + b" HTTP/1.1\r\n" + close), [404], target)
+        equal(raw(c.port, b"GET " + target + b" HTTP/1.1\r\n" + close), [404], target)
     for line, status in ((b"OPTIONS * HTTP/1.1", 405), (b"OPTIONS /api/login HTTP/1.1", 405), (b"TRACE /api/login HTTP/1.1", 405),
                          (b"HEAD /api/login HTTP/1.1", 405), (b"CONNECT localhost:22 HTTP/1.1", 405), (b"PRI * HTTP/2.0", 505),
                          (b"GET /api/login HTTP/2.0", 505), (b"GET /api/login", 400), (b"GET\t/api/login HTTP/1.1", 400),
                          (b"GET /api/login HTTP/1.1 x", 400), (b"get /api/login HTTP/1.1", 405)):
-        equal(raw(c, line + b"\r\n" + close), [status], line)
+        equal(raw(c.port, line + b"\r\n" + close), [status], line)
     # a client that upgrades stays a client of HTTP
-    equal(raw(c, b"GET /api/login HTTP/1.1\r\nUpgrade: h2c, websocket\r\n" + close), [200])
-    equal(raw(c, b"GET /api/login HTTP/1.1\r\n" + close), [200], "the control")
+    equal(raw(c.port, b"GET /api/login HTTP/1.1\r\nUpgrade: h2c, websocket\r\n" + close), [200])
+    equal(raw(c.port, b"GET /api/login HTTP/1.1\r\n" + close), [200], "the control")
 
 
 @test("headers and targets of any length are refused, and the console goes on")
@@ -374,12 +364,12 @@ def long_ones():
                      b"G" * n + b" / HTTP/1.1\r\n" + close + b"\r\n",
                      b"GET /api/login HTTP/1.1\r\nCookie: " + b"a=b; " * (n // 4) + b"\r\n" + close + b"\r\n"):
             try:
-                got = raw(c, data)
+                got = raw(c.port, data)
             except (BrokenPipeError, ConnectionResetError):
                 got = []  # closed while it was sent
             check(not got or set(got) <= {400, 405, 413, 414, 431}, data[:40], n, got)
     # the control: 1 KiB of each is read
-    equal(raw(c, b"GET /api/login HTTP/1.1\r\n" + close + b"X: " + b"a" * 1024 + b"\r\n\r\n"), [200])
+    equal(raw(c.port, b"GET /api/login HTTP/1.1\r\n" + close + b"X: " + b"a" * 1024 + b"\r\n\r\n"), [200])
 
 
 # ---- secrets that were stolen -----------------------------------------------------------------

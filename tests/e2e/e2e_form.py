@@ -276,6 +276,17 @@ while True:
 """
 
 
+@test("a control byte in the request's line, in a name or in a value of a head is refused, however the head arrives", 240)
+def control_bytes():
+    f = Form("value", PATH, env=home())
+    host = f.host().encode()
+    heads_with_control_bytes(f.port, b"GET /%s/state HTTP/1.1" % f.token.encode(),
+                             [b"Host: " + host, b"Origin: http://" + host, b"Sec-Fetch-Site: same-origin",
+                              b"Content-Type: application/octet-stream"])
+    f.post("cancel")
+    f.end()
+
+
 @test("other users who hold as many connections as the form takes, and renew them, do not keep the person out", 120)
 def strangers():
     if AS != "root" or not has_sock_diag():

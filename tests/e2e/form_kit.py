@@ -6,7 +6,7 @@ import select
 import subprocess
 
 from kit import *  # noqa: F403
-from console_kit import as_stranger, exchange, has_sock_diag  # noqa: F401
+from console_kit import as_stranger, exchange, has_sock_diag, heads_with_control_bytes  # noqa: F401
 
 LONG = 45  # seconds until something that must come is given up
 
