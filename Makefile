@@ -1524,6 +1524,7 @@ UNIT_arg_slot	= $(ALGEBRA) $(UNIT_load)
 UNIT_algebra	= $(ALGEBRA) $(UNIT_load)
 UNIT_diff	= $(UNIT_lower)
 UNIT_diff_columns = $(UNIT_lower)
+UNIT_diff_secrets = $(UNIT_lower)
 UNIT_lower = \
 	$(POLICY_READ) \
 	$(filter-out policy/cli/main.o policy/cli/near_file.o policy/cli/same_server.o policy/cli/verb%.o,$(POLICY_MAKE)) \
@@ -1596,6 +1597,7 @@ UNITS = \
 	default_filter \
 	diff \
 	diff_columns \
+	diff_secrets \
 	dump \
 	egress \
 	exec_state \

@@ -122,6 +122,26 @@ secret_changed(const struct pair *from, const struct pair *to)
 		   : DIFF_WIDER;
 }
 
+/* An entry of the vault that gets another use is wider: a grant is for the entry.  The
+ * names of the secrets report fewer uses. */
+static enum diff_way
+uses_changed(const struct pair *from, const struct pair *to)
+{
+	const char *use = to->value, *end, *at;
+	size_t len;
+
+	for (; *use != '\0'; use = end + 1) {
+		end = strchr(use, ';'); /* ends each use */
+		len = (size_t)(end - use) + 1;
+		for (at = from->value; *at != '\0'; at = strchr(at, ';') + 1)
+			if (strncmp(at, use, len) == 0)
+				break;
+		if (*at == '\0')
+			return DIFF_WIDER;
+	}
+	return UNTOLD;
+}
+
 /* A call that is refused, whatever its arguments, where it was not. */
 static enum diff_way
 call_changed(const struct pair *from, const struct pair *to)
@@ -135,6 +155,7 @@ static const struct flat flats[] = {
     {"program", read_images, DIFF_NEUTRAL, DIFF_NEUTRAL, always_wider, false},
     {"env", read_env, DIFF_WIDER, DIFF_NEUTRAL, always_wider, false},
     {"secret", read_secrets, DIFF_WIDER, DIFF_NARROWER, secret_changed, true, NULL},
+    {"vault", read_vault_uses, UNTOLD, UNTOLD, uses_changed, false},
     {"limit", read_limits, DIFF_NEUTRAL, DIFF_NEUTRAL, more_is_wider, false},
     {"tmp", read_tmp, DIFF_WIDER, DIFF_NARROWER, more_is_wider, false},
     {"require", read_requires, DIFF_NARROWER, DIFF_WIDER, less_is_wider, false},

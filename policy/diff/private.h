@@ -33,8 +33,9 @@ char *pairs_number(uint64_t);
 typedef void settings_read(
     const struct policy *, const struct sealed_server *, struct pairs *);
 /* settings_rows.c */
-settings_read read_env, read_secrets, read_limits, read_requires, read_place, read_user,
-    read_run, read_remote, read_oneshot, read_pins, read_audits, read_images;
+settings_read read_env, read_secrets, read_vault_uses, read_limits, read_requires,
+    read_place, read_user, read_run, read_remote, read_oneshot, read_pins, read_audits,
+    read_images;
 /* settings_mounts.c */
 settings_read read_tmp, read_proc, read_hides, read_optional, read_links, read_rights,
     read_programs_rights;

@@ -40,34 +40,54 @@ read_env(const struct policy *p, const struct sealed_server *s, struct pairs *l)
 }
 
 /* What the statement does not show: a plugin's program, as its arguments with their
- * digest; a command's source; the routed path.  text, this, then its options. NULL: no
- * memory. */
-static char *
-with_unsaid(const struct policy *p, const struct sealed_secret *c, char *text, size_t at)
+ * digest; a command's source; the routed path. */
+static void
+say_unsaid_source(const struct policy *p, const struct sealed_secret *c, FILE *f)
 {
+	if (c->source == SOURCE_PLUGIN) {
+		(void)fputs(", program", f);
+		say_args(p, c->args, f);
+	}
+	if (c->source == SOURCE_CMD && c->ref.len > 0)
+		(void)fprintf(f, ", source %s", policy_str(p, c->ref));
+	if (c->path.len > 0)
+		(void)fprintf(f, ", path %s", policy_str(p, c->path));
+}
+
+/* Who gets the value, and for what: these options are compared where a source changes. */
+static void
+say_use(const struct policy *p, const void *row, FILE *f)
+{
+	const struct sealed_secret *c = row;
+
+	if ((c->flags & SECRET_CREDENTIAL) != 0)
+		(void)fputs(", only for its source", f);
+	say_secret_tail(p, c, f);
+}
+
+/* The statement with what it does not show before its options, and where those begin.
+ * NULL: no memory. */
+static char *
+whole_secret(const struct policy *p, const struct sealed_secret *c, uint64_t *ret_at)
+{
+	char *text = say_text(say_secret, p, c), *tail = say_text(say_secret_tail, p, c);
 	char *value = NULL;
-	size_t len;
+	size_t len, source;
 	FILE *f = open_memstream(&value, &len);
 
-	if (f != NULL) {
-		(void)fprintf(f, "%.*s", (int)at, text);
-		if (c->source == SOURCE_PLUGIN) {
-			(void)fputs(", program", f);
-			say_args(p, c->args, f);
-		}
-		if (c->source == SOURCE_CMD && c->ref.len > 0)
-			(void)fprintf(f, ", source %s", policy_str(p, c->ref));
-		if (c->path.len > 0)
-			(void)fprintf(f, ", path %s", policy_str(p, c->path));
-		if ((c->flags & SECRET_CREDENTIAL) != 0)
-			(void)fputs(", only for its source", f);
-		(void)fputs(text + at, f);
-		if (fclose(f) != 0) {
-			free(value);
-			value = NULL;
-		}
+	if (text != NULL && tail != NULL && f != NULL) {
+		source = strlen(text) - strlen(tail);
+		(void)fwrite(text, 1, source, f);
+		say_unsaid_source(p, c, f);
+		*ret_at = (uint64_t)ftello(f);
+		say_use(p, c, f);
+	}
+	if (f == NULL || fclose(f) != 0 || text == NULL || tail == NULL) {
+		free(value);
+		value = NULL;
 	}
 	free(text);
+	free(tail);
 	return value;
 }
 
@@ -75,25 +95,50 @@ void
 read_secrets(const struct policy *p, const struct sealed_server *s, struct pairs *l)
 {
 	const struct sealed_secret *c;
-	char *value, *options;
-	uint64_t at;
+	uint64_t at = 0;
+	char *value;
 	uint32_t i;
 
 	for (i = 0; i < s->secrets.n; i++) {
 		c = &p->secret[s->secrets.first + i];
-		value = say_text(say_secret, p, c);
-		options = say_text(say_secret_tail, p, c);
-		at = 0;
-		if (value != NULL && options != NULL)
-			at = strlen(value) - strlen(options);
-		l->failed = l->failed || options == NULL;
-		if (value != NULL && options != NULL) {
-			value = with_unsaid(p, c, value, at);
-			at = value == NULL ? 0 : strlen(value) - strlen(options);
-		}
-		free(options);
+		value = whole_secret(p, c, &at);
 		pairs_add(l, policy_str(p, c->name), c->name.len, value,
 		    (uint64_t)c->source << 32 | at);
+	}
+}
+
+/* Each entry of the vault, and all that is done with it: the variables that it arrives
+ * in, with their options, a `;` after each. */
+void
+read_vault_uses(const struct policy *p, const struct sealed_server *s, struct pairs *l)
+{
+	const struct sealed_secret *c, *row = p->secret + s->secrets.first;
+	char *value;
+	size_t len;
+	uint32_t i, k;
+	FILE *f;
+
+	for (i = 0; i < s->secrets.n; i++) {
+		c = &row[i];
+		if (c->source != SOURCE_VAULT)
+			continue;
+		value = NULL;
+		f = open_memstream(&value, &len);
+		if (f == NULL) {
+			l->failed = true;
+			return;
+		}
+		for (k = 0; k < s->secrets.n; k++) {
+			if (row[k].source != SOURCE_VAULT ||
+			    strcmp(policy_str(p, row[k].ref), policy_str(p, c->ref)) != 0)
+				continue;
+			(void)fputs(policy_str(p, row[k].name), f);
+			say_use(p, &row[k], f);
+			(void)fputc(';', f);
+		}
+		if (fclose(f) != 0)
+			l->failed = true;
+		pairs_add(l, policy_str(p, c->ref), c->ref.len, value, 0);
 	}
 }
 

@@ -326,6 +326,7 @@ EDITS = [
     ('env READ_ONLY = "1"', "", "other"),
     ('env READ_ONLY = "1"', 'env READ_ONLY = "0"', "more"),
     ("cwd /tmp", "cwd %(host)s\n    read %(host)s", "more"),
+    ("secret OTHER from env OTHER", "secret OTHER from vault " + PATH, "more"),
 ]
 
 
