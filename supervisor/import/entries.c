@@ -284,22 +284,36 @@ take_list(
 	return 0;
 }
 
+/* A list, or a text, is no absence: a client may find servers in it. */
 static int
-take_servers(const struct config_tree *t, size_t object, const char *key,
-    const char *project, struct entries *ret)
+must_be_object(struct config_tree *t, size_t at)
+{
+	const struct config_node *n = &t->node[at];
+	bool empty = n->type == NODE_STRING && n->text != NULL && n->text[0] == '\0';
+
+	if (n->type == NODE_OBJECT || n->type == NODE_OTHER || empty)
+		return 0;
+	return config_bad(
+	    t, n->from, "expected the servers as an object, by their names");
+}
+
+static int
+take_servers(struct config_tree *t, size_t object, const char *key, const char *project,
+    struct entries *ret)
 {
 	size_t list = TREE_NONE;
-	int r = 0;
+	int r = must_be_object(t, object);
 
-	while (r == 0 && (list = next_of(t, object, key, list)) != TREE_NONE)
-		if (t->node[list].type == NODE_OBJECT)
+	while (r == 0 && (list = next_of(t, object, key, list)) != TREE_NONE) {
+		r = must_be_object(t, list);
+		if (r == 0 && t->node[list].type == NODE_OBJECT)
 			r = take_list(t, list, project, ret);
+	}
 	return r;
 }
 
 int
-entries_find(
-    const struct config_tree *t, const struct client_file *f, struct entries *ret)
+entries_find(struct config_tree *t, const struct client_file *f, struct entries *ret)
 {
 	size_t projects = TREE_NONE;
 	int r;
@@ -307,10 +321,12 @@ entries_find(
 	*ret = (struct entries){.n = 0};
 	r = take_servers(t, 0, f->key, NULL, ret);
 	while (r == 0 && f->projects &&
-	       (projects = next_of(t, 0, "projects", projects)) != TREE_NONE)
+	       (projects = next_of(t, 0, "projects", projects)) != TREE_NONE) {
+		r = must_be_object(t, projects);
 		for (size_t i = t->node[projects].first; r == 0 && i != TREE_NONE;
 		     i = t->node[i].next)
 			r = take_servers(t, i, f->key, t->node[i].key, ret);
+	}
 	return r;
 }
 

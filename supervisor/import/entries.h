@@ -50,10 +50,9 @@ struct entries {
 	size_t n;
 };
 
-/* Finds the servers of a parsed file. 0; -ENOMEM; -E2BIG. entries_free in every case.
- * The texts are those of the tree. */
-int entries_find(
-    const struct config_tree *, const struct client_file *, struct entries *ret);
+/* Finds the servers of a parsed file. 0; -EBADMSG with the tree's line and why: they are no
+ * object; -ENOMEM; -E2BIG. entries_free in every case. The texts are those of the tree. */
+int entries_find(struct config_tree *, const struct client_file *, struct entries *ret);
 void entries_free(struct entries *);
 
 /* Can kennel start or reach it, in place of the client? */

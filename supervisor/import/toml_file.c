@@ -1,6 +1,6 @@
 /*
  * TOML: tables and their keys, with the place of each value. An array of tables
- * ([[x]]) is no part of the tree. Dates and numbers are not interpreted.
+ * ([[x]]) is an array of objects. Dates and numbers are not interpreted.
  *
  * A key may be given once, and a table may be opened by any line. So all keys are in one
  * balanced tree (tsearch): a file with a million keys takes seconds, not hours.
@@ -250,6 +250,22 @@ key_at(struct scan *s, struct key *ret)
 	}
 }
 
+/* An array of [[x]]: one in a line has an end. */
+static bool
+is_tables(const struct scan *s, size_t at)
+{
+	return s->t->node[at].type == NODE_ARRAY && s->t->node[at].end == 0;
+}
+
+/* May another line add keys? */
+static bool
+is_open(const struct scan *s, size_t at)
+{
+	const struct config_node *n = &s->t->node[at];
+
+	return is_tables(s, at) || (n->type == NODE_OBJECT && n->end == 0);
+}
+
 /* Finds or creates the object for the first n parts of the key, below this one. */
 static int
 object_for(struct scan *s, const struct key *k, size_t n, size_t parent, size_t *ret)
@@ -263,16 +279,38 @@ object_for(struct scan *s, const struct key *k, size_t n, size_t parent, size_t 
 		size_t found = name_find(s, parent, k->part[i]);
 
 		/* an inline table is complete: this is another of its name */
-		if (found == TREE_NONE || s->t->node[found].type != NODE_OBJECT ||
-		    s->t->node[found].end != 0) {
+		if (found == TREE_NONE || !is_open(s, found)) {
 			node.key = config_copy(k->part[i], strlen(k->part[i]));
 			r = node.key == NULL ? -ENOMEM : add(s, parent, node, &found);
 		}
 		parent = found;
+		if (is_tables(s, found))
+			parent = s->t->node[found].last;
 	}
 	if (r == 0)
 		*ret = parent;
 	return r;
+}
+
+/* The next item of the array that [[KEY]] names; the first line of a KEY adds the array. */
+static int
+item_for(struct scan *s, const struct key *k, struct config_node node, size_t *ret)
+{
+	struct config_node list = {
+	    .type = NODE_ARRAY, .from = node.from, .comma = TREE_NONE};
+	const char *name = k->part[k->n - 1];
+	size_t parent, found;
+	int r = object_for(s, k, k->n - 1, 0, &parent);
+
+	if (r < 0)
+		return r;
+	found = name == NULL ? TREE_NONE : name_find(s, parent, name);
+	if (found != TREE_NONE && is_tables(s, found))
+		return config_add(s->t, found, node, ret);
+	if (name != NULL && (list.key = config_copy(name, strlen(name))) == NULL)
+		return -ENOMEM;
+	r = add(s, parent, list, &found);
+	return r < 0 ? r : config_add(s->t, found, node, ret);
 }
 
 /* KEY = VALUE below this object. */
@@ -401,8 +439,8 @@ header(struct scan *s, size_t *ret)
 		return r;
 	if (!at_text(s, array ? "]]" : "]"))
 		r = config_bad(s->t, s->at, "expected ] after the table's name");
-	if (r == 0 && array) /* below an array's item: hidden under no key */
-		r = config_add(s->t, 0, node, ret);
+	if (r == 0 && array)
+		r = item_for(s, &k, node, ret);
 	else if (r == 0)
 		r = object_for(s, &k, k.n, 0, ret);
 	if (r == 0 && s->t->node[*ret].opened)

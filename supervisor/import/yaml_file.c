@@ -213,8 +213,10 @@ key_at(struct scan *s, char **ret)
 	if (r < 0)
 		return r;
 	blanks(s);
-	if (peek(s) == ':' && s->at + 1 < s->end &&
-	    strchr(" \t", s->t->bytes[s->at + 1]) == NULL)
+	if (*ret != NULL && strcmp(*ret, "<<") == 0)
+		r = config_bad(s->t, from, "a merge key (<<) is not supported");
+	else if (peek(s) == ':' && s->at + 1 < s->end &&
+		 strchr(" \t", s->t->bytes[s->at + 1]) == NULL)
 		r = config_bad(s->t, s->at, "expected a blank after :");
 	else if (peek(s) != ':')
 		r = config_bad(s->t, s->at, "expected : after the key");

@@ -260,6 +260,40 @@ def twice():
     h.end()
 
 
+HIDDEN = [  # file, text, the line, what is said; the client's own reader may find a server there
+    ("project/.mcp.json", '{\n"mcpServers": [{"command": "/bin/cat"}]}\n', 2, "expected the servers as an object"),
+    ("project/.vscode/mcp.json", '{"servers": "%s"}\n' % TOKEN, 1, "expected the servers as an object"),
+    (".claude.json", '{"projects": [{"mcpServers": {"a": {"command": "/bin/cat"}}}]}\n', 1, "expected the servers as an object"),
+    (".claude.json", '{"projects": {"/tmp": [{"mcpServers": {}}]}}\n', 1, "expected the servers as an object"),
+    (".codex/config.toml", 'x = 1\n[[mcp_servers]]\ncommand = "/bin/cat"\n', 2, "expected the servers as an object"),
+    (".config/goose/config.yaml", 'x: 1\nextensions: [{cmd: /bin/cat}]\n', 2, "expected the servers as an object"),
+    (".config/goose/config.yaml", 'x: &x\n  extensions:\n    a:\n      type: stdio\n      cmd: /bin/cat\n<<: *x\n', 6, "a merge key (<<) is not supported"),
+    (".config/goose/config.yaml", 'x: 1\n"<<": {extensions: {a: {type: stdio, cmd: /bin/cat}}}\n', 2, "a merge key (<<) is not supported"),
+]
+
+
+@test("servers that are no object, or behind a merge key: the file is named and left, and the exit status is 65")
+def hidden():
+    for n, (path, text, line, what) in enumerate(HIDDEN):
+        h = Home("hidden%d" % n)
+        at = h.put(path, text)
+        other = h.put(".qwen/settings.json", '{"mcpServers": {"good": {"command": "/bin/cat"}}}\n')
+        code, out, err = h.run("import", "--write", "--no-start", "--stdin")
+        equal(code, 65, text + out + err)
+        within("%s: line %d: %s" % (at, line, what), err)
+        equal(reads(at).decode(), text)
+        within('"kennel"', reads(other).decode(), "the control: another file of the same import")
+        h.end()
+    for n, (path, text) in enumerate(((".claude.json", '{"mcpServers": null, "projects": {}}\n'), (".config/goose/config.yaml", "extensions:\nx: 1\n"),
+                                   (".codex/config.toml", "[[x]]\na = 1\n[x.y]\nb = 1\n[[x]]\na = 1\n[x.y]\nb = 1\n[[x.z]]\nb = 1\n"))):
+        h = Home("hidden-none%d" % n)
+        h.put(path, text)
+        code, out, err = h.run("import")
+        equal(code, 0, text + err)
+        within("no servers found in the configurations", out)
+        h.end()
+
+
 @test("servers at a URL that is not Streamable HTTP, packages that cannot be installed and secrets in arguments are left, the others of the file are not")
 def mixed():
     h = Home("mixed")
