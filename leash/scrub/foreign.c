@@ -38,11 +38,22 @@ foreign_text(struct scrub *s, const char *text, struct buf *room)
 
 /* ---- names ----------------------------------------------------------------------- */
 
+/* The beginning of a label whose characters above 0x7f are encoded at its end, after the
+ * others (RFC 3492). */
+static const char encoded[] = "xn--";
+
+/* A name that is searched. */
+struct searched {
+	const char *text;
+	bool encoded; /* it has such a label */
+	bool marked[FOREIGN_NAME_MAX];
+};
+
 /* Is the byte left of a value that a name contains?  Signs are not. */
 static bool
-is_kept(uint8_t c)
+is_kept(const struct searched *s, uint8_t c)
 {
-	return c >= 0x80 || isalnum(c);
+	return (c >= 0x80 && !s->encoded) || isalnum(c);
 }
 
 static uint8_t
@@ -56,21 +67,21 @@ folded(uint8_t c)
  * either side are skipped.  Short patterns count only if both have the same signs.
  */
 static size_t
-match_end(const struct pattern *p, size_t first, const char *name, size_t at)
+match_end(const struct searched *s, const struct pattern *p, size_t first, size_t at)
 {
-	const uint8_t *n = (const uint8_t *)name + at;
+	const uint8_t *n = (const uint8_t *)s->text + at;
 	size_t i = 0, k = first, kept = 0;
 	bool same = first == 0;
 
 	while (k < p->len) {
 		if (folded(p->data[k]) == folded(n[i]) && n[i] != '\0') {
-			kept += is_kept(n[i]);
+			kept += is_kept(s, n[i]);
 			i++;
 			k++;
-		} else if (!is_kept(p->data[k])) {
+		} else if (!is_kept(s, p->data[k])) {
 			same = false;
 			k++;
-		} else if (n[i] != '\0' && !is_kept(n[i])) {
+		} else if (n[i] != '\0' && !is_kept(s, n[i])) {
 			same = false;
 			i++;
 		} else {
@@ -82,22 +93,37 @@ match_end(const struct pattern *p, size_t first, const char *name, size_t at)
 
 /* Marks what the pattern matches in the name; false: nothing. */
 static bool
-mark(const struct pattern *p, const char *name, bool marked[FOREIGN_NAME_MAX])
+mark(struct searched *s, const struct pattern *p)
 {
 	size_t first = 0, end;
 	bool any = false;
 
-	while (first < p->len && !is_kept(p->data[first]))
+	while (first < p->len && !is_kept(s, p->data[first]))
 		first++;
-	for (size_t at = 0; first < p->len && name[at] != '\0'; at++) {
-		if (folded((uint8_t)name[at]) != folded(p->data[first]))
+	for (size_t at = 0; first < p->len && s->text[at] != '\0'; at++) {
+		if (folded((uint8_t)s->text[at]) != folded(p->data[first]))
 			continue;
-		end = match_end(p, first, name, at);
+		end = match_end(s, p, first, at);
 		if (end > at)
-			memset(marked + at, true, end - at);
+			memset(s->marked + at, true, end - at);
 		any = any || end > at;
 	}
 	return any;
+}
+
+/* The end of such a label says what the value has above 0x7f, so all of it is marked. */
+static void
+mark_encoded(struct searched *s)
+{
+	size_t n = strlen(encoded), len;
+
+	for (const char *at = s->text; *at != '\0'; at += len + (at[len] != '\0')) {
+		bool *mark = s->marked + (at - s->text);
+
+		len = strcspn(at, ".");
+		if (strncasecmp(at, encoded, n) == 0 && memchr(mark, true, len) != NULL)
+			memset(mark, true, len);
+	}
 }
 
 /* Each value is counted once for a name. */
@@ -132,8 +158,9 @@ const struct foreign *
 foreign_name(struct scrub *s, const char *name, struct buf *room)
 {
 	const struct foreign *exact = foreign_text(s, name, room);
-	bool marked[FOREIGN_NAME_MAX] = {false}, any = false;
 	char text[FOREIGN_NAME_MAX];
+	struct searched find = {.text = text};
+	bool any = false;
 	size_t len = strlen(foreign_str(exact));
 
 	if (s == NULL)
@@ -141,14 +168,16 @@ foreign_name(struct scrub *s, const char *name, struct buf *room)
 	if (len >= sizeof(text))
 		return made(SCRUB_MASK);
 	memcpy(text, foreign_str(exact), len + 1);
+	find.encoded = strcasestr(text, encoded) != NULL;
 	s->run++;
 	for (size_t i = 0; i < s->pattern_n; i++) {
-		if (!mark(&s->pattern[i], text, marked))
+		if (!mark(&find, &s->pattern[i]))
 			continue;
 		count(s, s->pattern[i].value);
 		any = true;
 	}
-	if (any && put_masked(text, marked, room) < 0)
+	mark_encoded(&find);
+	if (any && put_masked(text, find.marked, room) < 0)
 		exact = made(SCRUB_MASK);
 	else if (any)
 		exact = made((const char *)room->data);

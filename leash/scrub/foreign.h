@@ -23,7 +23,8 @@ const struct foreign *foreign_text(struct scrub *, const char *text, struct buf 
  * The name of a host, or what a client sends in place of one (SNI, ALPN).  Such a name
  * loses its case, is cut into labels, and cannot contain most signs: so a value is also
  * found without regard to case and to any sign, as long as eight letters, digits or
- * bytes above 0x7f are left of it.
+ * bytes above 0x7f are left of it.  In a name with a label that begins with "xn--", only
+ * letters and digits have to be left: the other characters are encoded there.
  */
 const struct foreign *foreign_name(struct scrub *, const char *name, struct buf *room);
 

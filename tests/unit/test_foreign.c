@@ -89,6 +89,29 @@ attack_a_name_in_every_spelling(void **state)
 	hold(rows, ARRAY_LEN(rows));
 }
 
+/* Characters above 0x7f leave a name for the end of its label. */
+static void
+attack_a_name_with_encoded_characters(void **state)
+{
+	static const struct row rows[] = {
+	    {"gr\xc3\xbc\xc3\x9f-Secret.9876x", "xn--gr-secret-9876x-7kb0f.evil.example",
+		"***.evil.example", 1},
+	    {"gr\xc3\xbc\xc3\x9f-Secret.9876x",
+		"a.XN--GR-SECRET-7KB0F.9876x.evil.example",
+		"a.XN--GR-SECRET-7KB0F.9876x.evil.example", 0}, /* cut by the code */
+	    {"\xc3\xbc" V, "xn--" V "-7kb.evil.example", "***.evil.example", 1},
+	    {V, "xn--" V "-7kb.evil.example", "xn--***-7kb.evil.example", 1},
+	    {V, "xn--bcher-kva." V ".example", "xn--bcher-kva.***.example", 1},
+	    /* a few letters are no value; nor is another label of it */
+	    {"gr\xc3\xbc\xc3\x9f"
+	     "e",
+		"xn--gre-8ka.example", "xn--gre-8ka.example", 0},
+	    {V, "xn--bcher-kva.example", "xn--bcher-kva.example", 0},
+	};
+
+	hold(rows, ARRAY_LEN(rows));
+}
+
 /* A short value is found without regard to case, but not across signs: "te.st" is no
  * "test".  Nor are parts of a value found. */
 static void
@@ -167,6 +190,7 @@ main(void)
 {
 	static const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(attack_a_name_in_every_spelling),
+	    cmocka_unit_test(attack_a_name_with_encoded_characters),
 	    cmocka_unit_test(ordinary_names_stay),
 	    cmocka_unit_test(texts_around_a_name_are_kept),
 	    cmocka_unit_test(a_list_ends_where_it_is_full),
