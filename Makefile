@@ -1238,6 +1238,7 @@ UNIT_install = \
 	tests/fuzz/fuzz_npm.o
 UNIT_starter	= supervisor/launch/starter.o $(BASE) shim/base/close_others.o
 UNIT_startable	= supervisor/serve/launcher/startable.o $(sort shim/base/close_others.o $(UNIT_registry))
+UNIT_open_check	= supervisor/serve/open_check.o $(UNIT_frame)
 UNIT_parked	= supervisor/serve/parked.o $(UNIT_frame)
 UNIT_hub_wire = \
 	$(BASE_SMALL) \
@@ -1636,6 +1637,7 @@ UNITS = \
 	nomem_policy \
 	nsswitch \
 	own_tools \
+	open_check \
 	parked \
 	parse \
 	path_holders \

@@ -26,7 +26,8 @@ struct item {
 
 /* Numbers acked+1 .. last are in the queue; acked+1 .. sent have been sent. */
 struct report {
-	int fd; /* -1 while the recorder is gone */
+	int fd;       /* -1 while the recorder is gone */
+	bool greeted; /* its welcome has come; nothing is sent before */
 	enum report_role role;
 	char session[REPORT_NAME_MAX + 1];
 	char instance[17];
@@ -170,7 +171,7 @@ flush(struct report *report)
 {
 	uint8_t memory[REPORT_EVENT_MAX];
 
-	while (report->fd >= 0 && report->sent < report->last) {
+	while (report_wants_write(report)) {
 		struct wire_out out;
 		uint64_t n = next_packet(report, memory, &out);
 		int r = wire_send(report->fd, &out, NULL, 0);
@@ -218,6 +219,7 @@ report_open(int sock, enum report_role role, const char *session, int wait_ms,
 	r = greet(report, sock, wait_ms);
 	if (r < 0)
 		goto out;
+	report->greeted = wait_ms != REPORT_LATER;
 	report->fd = sock;
 	sock = -1;
 	*ret = report;
@@ -235,6 +237,7 @@ report_welcome(struct report *report, int wait_ms)
 
 	if (r < 0)
 		hang_up(report);
+	report->greeted = r == 0;
 	return r;
 }
 
@@ -323,9 +326,15 @@ report_fd(const struct report *report)
 }
 
 bool
+report_greeted(const struct report *report)
+{
+	return report->fd >= 0 && report->greeted;
+}
+
+bool
 report_wants_write(const struct report *report)
 {
-	return report->fd >= 0 && report->sent < report->last;
+	return report->fd >= 0 && report->greeted && report->sent < report->last;
 }
 
 /* All events up to this number are on disk: drop them.  A number that was never sent
@@ -353,9 +362,12 @@ report_ready(struct report *report)
 	while (r == 0 && report->fd >= 0) {
 		uint64_t number;
 
-		r = take_answer(report->fd, memory, REPORT_DURABLE, &number);
-		if (r == 0)
+		r = take_answer(report->fd, memory,
+		    report->greeted ? REPORT_DURABLE : REPORT_WELCOME, &number);
+		if (r == 0 && report->greeted)
 			r = take_durable(report, number);
+		else if (r == 0)
+			report->greeted = true;
 	}
 	if (r == -EAGAIN)
 		return flush(report);
@@ -374,6 +386,7 @@ report_replace(struct report *report, int sock, int wait_ms)
 		fd_close(&sock);
 		return r;
 	}
+	report->greeted = wait_ms != REPORT_LATER;
 	report->fd = sock;
 	return flush(report);
 }

@@ -242,12 +242,12 @@ struct report;
 
 /*
  * Greets the recorder on sock (now owned by the report) and waits for its welcome,
- * at most wait_ms; with REPORT_LATER report_welcome does that.  0, -ETIMEDOUT,
- * -EPIPE, -EPROTO, -ENOMEM.
+ * at most wait_ms; with REPORT_LATER report_welcome or report_ready does that, and
+ * events are only kept until then.  0, -ETIMEDOUT, -EPIPE, -EPROTO, -ENOMEM.
  */
 int report_open(
     int sock, enum report_role, const char *session, int wait_ms, struct report **ret);
-/* After report_open with REPORT_LATER, before anything is sent: 0, or as report_open. */
+/* After report_open with REPORT_LATER: 0, or as report_open. */
 int report_welcome(struct report *, int wait_ms);
 void report_free(struct report *);
 
@@ -269,9 +269,11 @@ int report_wait(struct report *, uint64_t number, int wait_ms);
  * something to write, and the handler of poll's result.  -EPIPE: the recorder is gone;
  * events are kept, request a new connection. */
 int report_fd(const struct report *);
+/* The recorder is there, and its welcome has come. */
+bool report_greeted(const struct report *);
 bool report_wants_write(const struct report *);
 int report_ready(struct report *);
-/* A new connection: greets and sends again everything not yet durable. */
+/* A new connection: greets as report_open, and sends again everything not yet durable. */
 int report_replace(struct report *, int sock, int wait_ms);
 /*
  * Has an event waited so long for the disk that the log must have a problem (full,

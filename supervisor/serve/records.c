@@ -17,26 +17,37 @@
 #include "supervisor/serve/private.h"
 #include "supervisor/serve/secrets_tools.h"
 
-#define WELCOME_MS 5000
-#define LAST_MS    500
-#define LOST_MAX   5
-#define DROPS_MAX  20 /* dropped lines of a server in a second, recorded one by one */
+#define LAST_MS   500
+#define LOST_MAX  5
+#define DROPS_MAX 20 /* dropped lines of a server in a second, recorded one by one */
 
-/* A name for the log; no server has it, because a server's name has no space. */
+static void
+lost(struct hub *h)
+{
+	if (h->lost_n++ < LOST_MAX) /* it ended, with the session before this one */
+		launcher_ask(h, LAUNCHER_RECORDER, NULL);
+	else
+		log_warn("lost the audit recorder");
+}
+
 static void
 on_report(struct loop *loop, int fd, short revents, void *arg)
 {
 	struct hub *h = arg;
 
 	if (report_ready(h->report) == 0) {
+		if (report_greeted(h->report))
+			h->lost_n = 0;
 		secrets_recorded(h);
 		return;
 	}
 	loop_remove(&h->loop, h->slot_report);
 	h->slot_report = -1;
-	launcher_ask(h, LAUNCHER_RECORDER, NULL);
+	lost(h);
 }
 
+/* The welcome of a recorder that is stopped comes when it goes on. Only records wait for it,
+ * so no other connection would help. */
 void
 records_open(struct hub *h, int fd)
 {
@@ -50,21 +61,17 @@ records_open(struct hub *h, int fd)
 		return;
 	}
 	if (h->report != NULL)
-		r = report_replace(h->report, fd, WELCOME_MS);
+		r = report_replace(h->report, fd, REPORT_LATER);
 	else if (getrandom(raw, sizeof(raw), 0) != (ssize_t)sizeof(raw))
 		r = -1;
 	else
 		r = report_open(fd, REPORT_SUPERVISOR,
-		    hex_put(h->session, raw, sizeof(raw)), WELCOME_MS, &h->report);
+		    hex_put(h->session, raw, sizeof(raw)), REPORT_LATER, &h->report);
 	if (r == 0)
 		h->slot_report =
 		    loop_add(&h->loop, report_fd(h->report), POLLIN, on_report, h);
-	else if (h->lost_n++ < LOST_MAX) /* it ended, with the session before this one */
-		launcher_ask(h, LAUNCHER_RECORDER, NULL);
 	else
-		log_warn("lost the audit recorder");
-	if (r == 0)
-		h->lost_n = 0;
+		lost(h);
 }
 
 void
@@ -82,6 +89,7 @@ put_shown(struct event *e, enum event_key key, const char *text)
 		event_text(e, key, text);
 }
 
+/* A name for the log; no server has it, because a server's name has no space. */
 const char *
 hub_name(const struct hub *h)
 {

@@ -308,6 +308,44 @@ test_welcome_later(void **state)
 	close(pair[1]);
 }
 
+/* The welcome comes from the loop: until then events are kept, and nothing is sent, on the
+ * first connection and on the next. */
+static void
+test_welcome_in_loop(void **state)
+{
+	struct report *report = NULL;
+	uint64_t number;
+	size_t len;
+	int pair[2];
+
+	(void)state;
+	assert_int_equal(fd_pair(pair), 0);
+	assert_int_equal(
+	    report_open(pair[0], REPORT_LEASH, "s", REPORT_LATER, &report), 0);
+	for (uint64_t i = 1; i <= 2; i++) {
+		assert_int_equal(next_packet(pair[1], &number, &len), REPORT_HELLO);
+		assert_int_equal(send_one(report, EVENT_GATE), i);
+		assert_false(report_greeted(report));
+		assert_false(report_wants_write(report));
+		assert_int_equal(report_ready(report), 0); /* nothing has come */
+		assert_quiet(pair[1]);
+		answer(pair[1], REPORT_WELCOME, 0);
+		assert_int_equal(report_ready(report), 0);
+		assert_true(report_greeted(report));
+		assert_int_equal(take_events(pair[1], 1), i);
+		close(pair[1]);
+		assert_int_equal(report_ready(report), -EPIPE);
+		assert_false(report_greeted(report));
+		assert_int_equal(fd_pair(pair), 0);
+		assert_int_equal(report_replace(report, pair[0], REPORT_LATER), 0);
+	}
+	answer(pair[1], REPORT_DURABLE, 2); /* no welcome */
+	assert_int_equal(report_ready(report), -EPIPE);
+	assert_false(report_durable(report, 2));
+	report_free(report);
+	close(pair[1]);
+}
+
 /* An event never fails for being long: it is cut, and says so. */
 static void
 test_cut(void **state)
@@ -393,6 +431,7 @@ main(void)
 	    cmocka_unit_test(test_joined),
 	    cmocka_unit_test(test_no_welcome),
 	    cmocka_unit_test(test_welcome_later),
+	    cmocka_unit_test(test_welcome_in_loop),
 	    cmocka_unit_test(test_cut),
 	    cmocka_unit_test(test_late),
 	    cmocka_unit_test(test_names),

@@ -219,16 +219,41 @@ on_find(struct launcher *l, struct wire_in *in)
 	answer_end(l, LAUNCHER_FOUND);
 }
 
+/* The hub holds lines back until an answer comes. */
+static void
+send_unknown(struct launcher *l, const char *name)
+{
+	uint8_t memory[1024];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, LAUNCHER_SERVER);
+	wire_put_str(&out, name);
+	wire_put_str(&out, name);
+	wire_put_u32(&out, FROM_POLICY);
+	wire_put_str(&out, "");
+	wire_put_u32(&out, 0);
+	wire_put_u32(&out, 0);
+	wire_put_u32(&out, EXIT_INPUT);
+	wire_put_u32(&out, REASON_NO_POLICY);
+	wire_put_str(&out, "no policy defines this server: see `kennel list`");
+	answer(l, &out, -1);
+}
+
 static void
 on_again(struct launcher *l, struct wire_in *in)
 {
 	const char *name = wire_get_str(in, LAUNCHER_NAME_MAX);
-	struct startable *k = wire_end(in) < 0 ? NULL : startable_find(&l->servers, name);
+	struct startable *k;
 
-	if (k == NULL)
+	if (wire_end(in) < 0)
 		return;
 	startables_configure(&l->servers);
-	find_one(l, k);
+	k = startable_find(&l->servers, name);
+	if (k != NULL)
+		find_one(l, k);
+	else
+		send_unknown(l, name);
 	send_skipped(l);
 }
 
