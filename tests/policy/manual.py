@@ -224,7 +224,7 @@ def every_example(folder):
             bad.append(whole + err)
     say(n >= 25 and not bad, "%d examples are policies" % n, "\n".join(bad[:4]))
     shown = len(re.findall(r"\.Bd -literal -offset indent\n", PAGE))
-    other = len(re.findall(r"\.Bd -literal -offset indent\n(?:\$ |PATH=|file      =|github.kennel:|source work)", PAGE))
+    other = len(re.findall(r"\.Bd -literal -offset indent\n(?:\$ |PATH=|file      =|github.kennel:|source work|a library of )", PAGE))
     say(shown == n + other, "no other example is there", "%d shown, %d checked, %d no policy" % (shown, n, other))
 
 
