@@ -212,7 +212,6 @@ request_policy(
 {
 	struct policy_exec_ask e;
 	struct policy_gate_ask g;
-	/* Allowed by a flag of the server, without a row. */
 	static const uint32_t offers[] = {
 	    [REQUEST_SAMPLING] = SERVER_MCP_SAMPLING,
 	    [REQUEST_ELICITATION] = SERVER_MCP_ELICITATION,
@@ -234,8 +233,8 @@ request_policy(
 		    p, s, a->word[0], a->kind == REQUEST_READ ? RIGHT_READ : RIGHT_WRITE);
 	g = request_gate(p, s, a);
 	answer = policy_match_gate(p, s, &g);
-	if (answer.gate == NULL && (s->flags & offers[a->kind]) != 0)
-		answer.verdict = VERDICT_ALLOW;
+	if (offers[a->kind] != 0 && (policy_offers(p, s) & offers[a->kind]) == 0)
+		answer.verdict = VERDICT_DENY;
 	return answer;
 }
 

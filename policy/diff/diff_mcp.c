@@ -293,22 +293,20 @@ diff_kind(struct diff *d, enum sealed_gate_kind kind, const char *name)
 
 /* ---- gates without a name ------------------------------------------------ */
 
-/* The flag offers it, as long as a line allows it. */
 static enum sealed_verdict
-offer(const struct diff *d, int side, enum sealed_gate_kind kind, uint32_t flag)
+offer(const struct diff *d, int side, uint32_t flag)
 {
-	struct policy_gate_ask ask = {.kind = kind, .name = ""};
+	bool offers =
+	    d->s[side] != NULL && (policy_offers(d->p[side], d->s[side]) & flag) != 0;
 
-	if (d->s[side] == NULL || (d->s[side]->flags & flag) == 0)
-		return VERDICT_DENY;
-	return policy_match_gate(d->p[side], d->s[side], &ask).verdict;
+	return offers ? VERDICT_ALLOW : VERDICT_DENY;
 }
 
 static int
-diff_offer(struct diff *d, enum sealed_gate_kind kind, const char *name, uint32_t flag)
+diff_offer(struct diff *d, const char *name, uint32_t flag)
 {
-	struct state from = {.verdict = offer(d, 0, kind, flag)};
-	struct state to = {.verdict = offer(d, 1, kind, flag)};
+	struct state from = {.verdict = offer(d, 0, flag)};
+	struct state to = {.verdict = offer(d, 1, flag)};
 	struct finding f = {.domain = name, .way = diff_way(from, to, NULL, NULL)};
 
 	if (from.verdict == to.verdict)
@@ -338,8 +336,7 @@ diff_gates(struct diff *d)
 	int r = 0;
 
 	for (i = 0; i < ARRAY_LEN(all) && r == 0; i++)
-		r = all[i].flag != 0
-			? diff_offer(d, all[i].kind, all[i].name, all[i].flag)
-			: diff_kind(d, all[i].kind, all[i].name);
+		r = all[i].flag != 0 ? diff_offer(d, all[i].name, all[i].flag)
+				     : diff_kind(d, all[i].kind, all[i].name);
 	return r;
 }

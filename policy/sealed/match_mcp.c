@@ -13,6 +13,7 @@
 #include "policy/sealed/row_index.h"
 #include "policy/sealed/values/method_name.h"
 #include "policy/sealed/values/uri.h"
+#include "shim/base/array.h"
 
 struct gate_match {
 	struct match m;
@@ -89,6 +90,27 @@ policy_match_gate(const struct policy *p, const struct sealed_server *s,
 	index_gates(p, s, ask, gate_consider, &m);
 	return ask->kind == GATE_METHOD ? method_answer(p, s, ask, m.m.answer)
 					: m.m.answer;
+}
+
+uint32_t
+policy_offers(const struct policy *p, const struct sealed_server *s)
+{
+	static const struct {
+		enum sealed_gate_kind kind;
+		uint32_t flag;
+	} offer[] = {{GATE_SAMPLING, SERVER_MCP_SAMPLING},
+	    {GATE_ELICITATION, SERVER_MCP_ELICITATION}, {GATE_ROOTS, SERVER_MCP_ROOTS}};
+	uint32_t offers = 0;
+	size_t i;
+
+	for (i = 0; i < ARRAY_LEN(offer); i++) {
+		struct policy_gate_ask ask = {.kind = offer[i].kind, .name = ""};
+
+		if ((s->flags & offer[i].flag) != 0 &&
+		    policy_match_gate(p, s, &ask).verdict == VERDICT_ALLOW)
+			offers |= offer[i].flag;
+	}
+	return offers;
 }
 
 struct limit_match {

@@ -244,6 +244,11 @@ struct policy_gate_ask {
 struct policy_answer policy_match_gate(
     const struct policy *, const struct sealed_server *, const struct policy_gate_ask *);
 /*
+ * What the server may ask of the agent today: SERVER_MCP_SAMPLING, ELICITATION, ROOTS.
+ * The server's flags alone name what a line allows, also after the line's `until`.
+ */
+uint32_t policy_offers(const struct policy *, const struct sealed_server *);
+/*
  * Does a row with a rate or a quota limit this call?  If it is unknown whether the row
  * matches, it does.  policy_gate_limits calls fn with each such row, whichever row
  * decides: the call must be within the limits of all, and counts for each.

@@ -313,7 +313,7 @@ static int
 filter_members(struct session *s, struct json object)
 {
 	struct filter_gap gap = {.cuts = &s->cuts};
-	uint32_t seen = 0, needs;
+	uint32_t offers = policy_offers(s->o.policy, s->o.server), seen = 0, needs;
 	struct json key, value;
 	struct json_walk w;
 	int r;
@@ -327,7 +327,7 @@ filter_members(struct session *s, struct json object)
 		if ((seen & needs) != 0)
 			return -EEXIST;
 		seen |= needs;
-		r = filter_item(&gap, key, value, (needs & ~s->o.server->flags) == 0);
+		r = filter_item(&gap, key, value, (needs & ~offers) == 0);
 		if (r < 0)
 			return r;
 	}
@@ -359,7 +359,7 @@ filter_meta(struct session *s, struct json meta)
 	struct json capabilities;
 	int r;
 
-	if ((s->o.server->flags & all) == all || meta.type != JSON_IS_OBJECT)
+	if (meta.type != JSON_IS_OBJECT || policy_offers(s->o.policy, s->o.server) == all)
 		return 0;
 	r = json_get(meta, META_CAPABILITIES, &capabilities);
 	if (r < 0)

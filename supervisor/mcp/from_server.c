@@ -41,8 +41,7 @@ server_request(struct session *s, const struct json_message *m)
 	int r;
 
 	if (!asks_needs(s, method) || !asks_method(s, method, &answer))
-		return refuse_server(s, m, RPC_NO_METHOD,
-		    "kennel: the policy of this server does not allow that");
+		return refuse_server(s, m, RPC_NO_METHOD, asks_needs_why(s, method));
 	if ((wrong = asks_wrong(s, method, m)) != NULL)
 		return refuse_server(s, m, RPC_NO_METHOD, wrong);
 	r = calls_add(&s->asking, m->top[TOP_ID], &call);
@@ -74,7 +73,7 @@ notification_wrong(
 	if (method != NULL && strncmp(method->name, "notifications/", 14) != 0)
 		return "a request without an id";
 	if (!asks_needs(s, method) || !asks_method(s, method, &answer))
-		return "the policy of this server does not allow that";
+		return asks_needs_why(s, method);
 	if (notification_meta(s, method, m) < 0)
 		return "kennel's own names, more than 8 or twice";
 	return asks_wrong(s, method, m);

@@ -31,7 +31,7 @@ is_task_request(const struct method *method)
 bool
 asks_needs(const struct session *s, const struct method *method)
 {
-	uint32_t has = s->o.server->flags;
+	uint32_t has = policy_offers(s->o.policy, s->o.server);
 
 	if (method == NULL)
 		return true;
@@ -40,6 +40,22 @@ asks_needs(const struct session *s, const struct method *method)
 		return false;
 	/* a server may not send what only an agent sends */
 	return method->from_server != 0 && (method->needs & ~has) == 0;
+}
+
+static bool
+may_elicit(const struct session *s)
+{
+	return (policy_offers(s->o.policy, s->o.server) & SERVER_MCP_ELICITATION) != 0;
+}
+
+const char *
+asks_needs_why(const struct session *s, const struct method *method)
+{
+	uint32_t ended = s->o.server->flags & ~policy_offers(s->o.policy, s->o.server);
+
+	if (method != NULL && (method->needs & ended) != 0)
+		return "kennel: the exception of the line that allows that has expired";
+	return "kennel: the policy of this server does not allow that";
 }
 
 /* Fast path: most sessions have no `method` line, and most methods have a row. */
@@ -136,7 +152,7 @@ struct asked_in {
 static const char *
 container_wrong(struct session *s, const struct asked_in *in, bool known)
 {
-	bool elicits = (s->o.server->flags & SERVER_MCP_ELICITATION) != 0;
+	bool elicits = may_elicit(s);
 	struct json inputs = {0};
 	const char *wrong = NULL;
 	int r = json_get(in->task, "inputRequests", &inputs);
@@ -165,8 +181,7 @@ asks_wrong(struct session *s, const struct method *method, const struct json_mes
 	    m->result[RESULT_TASK], of_task};
 	const char *wrong;
 
-	if ((s->o.server->flags & SERVER_MCP_ELICITATION) == 0 &&
-	    is_elicitation(m->error[ERROR_CODE]))
+	if (is_elicitation(m->error[ERROR_CODE]) && !may_elicit(s))
 		return not_allowed;
 	wrong = container_wrong(s, &params, method != NULL);
 	return wrong != NULL ? wrong : container_wrong(s, &result, method != NULL);

@@ -246,6 +246,8 @@ struct gate_answer;
 /* True if the policy allows the server this message, and a server may send it at all. NULL:
  * an unknown method. */
 bool asks_needs(const struct session *, const struct method *);
+/* The reason of such a refusal, for the server and the log. */
+const char *asks_needs_why(const struct session *, const struct method *);
 /* True if a message with this method, whose name is in s->method, may pass. Sets *ret
  * if it may not. */
 bool asks_method(struct session *, const struct method *, struct gate_answer *ret);

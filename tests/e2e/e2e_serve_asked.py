@@ -3,10 +3,11 @@ import base64
 import json
 import os
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 from kit import *  # noqa: E402,F403
-from serve_kit import Hub, server  # noqa: E402
+from serve_kit import Hub, policies, server  # noqa: E402
 
 be_subreaper()
 CAPS = {"sampling": {}, "elicitation": {"form": {}, "url": {}}, "roots": {}}
@@ -187,6 +188,57 @@ def statuses():
     say(method="notifications/tasks/status", params={"taskId": "x", "status": "working", "statusMessage": "\r[b] x"})
     equal(h.until("notifications/tasks/status")["params"], {"taskId": "a.x", "status": "working", "statusMessage": "[a] [b] x"})
     h.notify("notifications/cancelled", {"requestId": call})
+
+
+# ---- the end of a permission -----------------------------------------------------------
+
+CLOCK = os.path.dirname(os.path.abspath(__file__)) + "/../lib/clock.py"
+ASKED = [("sampling/createMessage", {"messages": [], "maxTokens": 1}), ("elicitation/create", form()), ("roots/list", {})]
+DAY = 86400
+
+
+class Moved(Hub):
+    """kennel run or serve, whose wall clock moves; one server, whose lines end in two days, or never."""
+
+    def __init__(self, verb, ends):
+        until = ' owner joe ticket T-1 until %s' % time.strftime("%Y-%m-%d", time.gmtime(time.time() + 2 * DAY)) if ends else ""
+        self.verb, self.offsets = verb, "%s/offsets-%s-%d" % (TMP, verb, ends)
+        path = policies(server("a", grants="    tool allow *\n" + "".join("    %s allow%s\n" % (x, until) for x in CAPS)))
+        self.move(0)
+        super().__init__(command=[sys.executable, CLOCK, self.offsets, KENNEL, verb] + ["a"][:verb == "run"] + ["--policy", path],
+                         capabilities=CAPS)
+
+    def move(self, days):
+        with open(self.offsets + ".new", "w") as f:
+            f.write("%d 0\n" % (days * DAY))
+        os.rename(self.offsets + ".new", self.offsets)
+
+    def reaches(self, method, params):
+        """The request of the server reaches the agent; else the code and the text that the server got."""
+        a = self.post_call("ask" if self.verb == "run" else "a.ask", {"method": method, "params": params})
+        m = self.message(15)
+        if m.get("method") == method:
+            self.send({"jsonrpc": "2.0", "id": m["id"], "error": {"code": -1, "message": "no"}})
+            check("result" in self.wait(a))
+            return True
+        equal(m.get("id"), a, m)
+        e = json.loads(m["result"]["content"][0]["text"])["error"]
+        return e["code"], e["message"]
+
+
+@test("a permission to ask the agent ends with its `until`, also in a session that began before; one without `until` does not", 120)
+def ends():
+    if os.uname().machine != "x86_64":
+        skip("tests/lib/clock.py is for x86_64")
+    gone = (-32601, "kennel: the exception of the line that allows that has expired")
+    for verb in ("run", "serve"):
+        for dated in (True, False):
+            h = Moved(verb, dated)
+            for days, allowed in ((0, True), (2, True), (3, not dated), (0, True)):
+                h.move(days)
+                for method, params in ASKED:
+                    equal(h.reaches(method, params), True if allowed else gone, (verb, dated, days, method))
+            h.close()
 
 
 main()

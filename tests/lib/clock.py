@@ -1,8 +1,8 @@
 """Runs a program whose clocks a test can move: clock.py OFFSETS PROGRAM ARGUMENT...
 
 OFFSETS is a file with two numbers, seconds that are added to the wall clock and to the clock of the machine
-(CLOCK_BOOTTIME); it is read anew each time. Only this program sees them, not the processes that it starts and not the
-machine. Its calls of the vDSO become system calls, because the kernel's address of it is taken out of its auxiliary
+(CLOCK_BOOTTIME); it is read anew each time. Only this program and its forks see them, not the programs that those start
+and not the machine. Its calls of the vDSO become system calls, because the kernel's address of it is taken out of its auxiliary
 vector, and clock_gettime and time are corrected when they return. x86_64 only.
 """
 import ctypes
@@ -11,12 +11,14 @@ import signal
 import struct
 import sys
 
-TRACEME, PEEK, POKE, GETREGS, SETREGS, SYSCALL, OPTIONS = 0, 2, 5, 12, 13, 24, 0x4200
-GOOD, EXITKILL, EXEC = 0x1, 0x100000, 0x10
+TRACEME, PEEK, POKE, GETREGS, SETREGS, DETACH, SYSCALL, OPTIONS = 0, 2, 5, 12, 13, 17, 24, 0x4200
+GOOD, FORK, EXEC, EXITKILL = 0x1, 0x2, 0x10, 0x100000
+FORK_STOP, EXEC_STOP = 1, 4
 CLOCK_GETTIME, TIME, PRCTL = 228, 201, 157
 SET_DUMPABLE = 4
 RAX, RSI, RDI, ORIG, RSP = 10, 13, 14, 15, 19
 SYSINFO, IGNORE = 33, 1
+ALL = 0x40000000  # __WALL
 REALTIME, BOOTTIME = (0, 5), (7,)
 REGISTERS = struct.Struct("27Q")
 
@@ -68,6 +70,28 @@ def correct(pid, r, file):
         ptrace(POKE, pid, r[RSI], (ptrace(PEEK, pid, r[RSI]) + move) & 0xffffffffffffffff)
 
 
+def stopped(pid, status, entering, file):
+    new = pid not in entering  # a fork: it begins with a stop, in the middle of its call
+    signal_n, event = os.WSTOPSIG(status), status >> 16
+    if new:
+        entering[pid] = True
+    if event == EXEC_STOP:
+        del entering[pid]
+        ptrace(DETACH, pid)
+        return
+    if signal_n != signal.SIGTRAP | 0x80:
+        ptrace(SYSCALL, pid, 0, 0 if new or event == FORK_STOP else signal_n)
+        return
+    r = registers(pid)
+    if entering[pid] and r[ORIG] == PRCTL and r[RDI] == SET_DUMPABLE:
+        r[RSI] = 1  # else its memory could not be written for an ordinary user
+        put_registers(pid, r)
+    elif not entering[pid] and r[ORIG] in (CLOCK_GETTIME, TIME):
+        correct(pid, r, file)
+    entering[pid] = not entering[pid]
+    ptrace(SYSCALL, pid)
+
+
 def main():
     file, cmd = sys.argv[1], sys.argv[2:]
     pid = os.fork()
@@ -76,27 +100,23 @@ def main():
         os.execv(cmd[0], cmd)
     os.waitpid(pid, 0)
     hide_vdso(pid)
-    ptrace(OPTIONS, pid, 0, GOOD | EXITKILL)
+    ptrace(OPTIONS, pid, 0, GOOD | FORK | EXEC | EXITKILL)
     for n in (0, 1):  # the program has them
         os.close(n)
     signal.signal(signal.SIGTERM, lambda *_: os.kill(pid, signal.SIGTERM))
-    deliver, entering = 0, True
+    entering = {pid: True}
+    ptrace(SYSCALL, pid)
     while True:
-        ptrace(SYSCALL, pid, 0, deliver)
-        _, status = os.waitpid(pid, 0)
-        deliver = 0
+        at, status = os.waitpid(-1, ALL)
         if not os.WIFSTOPPED(status):
-            os._exit(os.waitstatus_to_exitcode(status) & 0xff)
-        if os.WSTOPSIG(status) != signal.SIGTRAP | 0x80:
-            deliver = os.WSTOPSIG(status)
+            if at == pid:
+                os._exit(os.waitstatus_to_exitcode(status) & 0xff)
+            entering.pop(at, None)
             continue
-        r = registers(pid)
-        if entering and r[ORIG] == PRCTL and r[RDI] == SET_DUMPABLE:
-            r[RSI] = 1  # else its memory could not be written for an ordinary user
-            put_registers(pid, r)
-        elif not entering and r[ORIG] in (CLOCK_GETTIME, TIME):
-            correct(pid, r, file)
-        entering = not entering
+        try:
+            stopped(at, status, entering, file)
+        except ProcessLookupError:  # it was killed meanwhile
+            pass
 
 
 if __name__ == "__main__":

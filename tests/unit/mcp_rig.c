@@ -172,6 +172,27 @@ string(struct policy *p, const char *text)
 	return ref;
 }
 
+/* The lines that the flags come from. */
+static size_t
+put_offers(struct policy *p, uint32_t flags, size_t n)
+{
+	static const uint32_t flag[] = {
+	    SERVER_MCP_SAMPLING, SERVER_MCP_ELICITATION, SERVER_MCP_ROOTS};
+
+	for (uint32_t i = 0; i < 3; i++)
+		if ((flags & flag[i]) != 0)
+			gates[n++] = (struct sealed_gate){
+			    .name = string(p, ""),
+			    .because = string(p, ""),
+			    .instead = string(p, ""),
+			    .at = {0, 100 + i},
+			    .kind = GATE_SAMPLING + i,
+			    .exception = SEALED_NONE,
+			    .verdict = VERDICT_ALLOW,
+			};
+	return n;
+}
+
 void
 rig_policy(struct rig *rig, uint32_t flags, const struct rig_gate *gate, size_t gate_n,
     const struct sealed_limit *limit, size_t limit_n)
@@ -196,6 +217,7 @@ rig_policy(struct rig *rig, uint32_t flags, const struct rig_gate *gate, size_t 
 		    .classes = gate[i].classes,
 		    .verdict = gate[i].verdict,
 		};
+	gate_n = put_offers(p, flags, gate_n);
 	if (limit_n > 0)
 		memcpy(limits, limit, limit_n * sizeof(*limit));
 	p->row_n[SEALED_FILES] = 1;

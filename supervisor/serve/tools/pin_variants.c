@@ -47,7 +47,7 @@ variant_next(const struct policy *p, const struct sealed_server *s, uint32_t can
 	uint32_t first = *at, needs;
 	int most = -1;
 
-	can &= s->flags;
+	can &= policy_offers(p, s);
 	*ret_fits = NULL;
 	/* variants of one definition are adjacent */
 	for (; *at < s->pins.n && is_same(p, &pin[first], &pin[*at]); ++*at) {
