@@ -21,7 +21,6 @@
 
 #define PINFILE_LEN_MAX (16u << 20)
 #define PINFILE_ROWS    65536
-#define NAME_MAX_LEN    4096
 
 static const char head[] = "{\"kennel-pins\":1,\"server\":\"";
 
@@ -100,7 +99,9 @@ unescape(struct at_line *l)
 	return high * 16 + low;
 }
 
-/* A quoted string, decoded into out: its length, or -1. */
+#define TEXT_LONG (-2)
+
+/* A quoted string, decoded into out: its length, TEXT_LONG or -1. */
 static int
 text(struct at_line *l, char *out, size_t cap)
 {
@@ -111,8 +112,10 @@ text(struct at_line *l, char *out, size_t cap)
 		return -1;
 	while (l->p < l->end && *l->p != '"') {
 		c = *l->p == '\\' ? unescape(l) : (unsigned char)*l->p++;
-		if (c < 0 || n + 1 == cap)
+		if (c < 0)
 			return -1;
+		if (n + 1 == cap)
+			return TEXT_LONG;
 		out[n++] = (char)c;
 	}
 	out[n] = '\0';
@@ -201,13 +204,14 @@ static const char *
 line_read(struct sealer *s, const char *p, size_t len, struct sealed_pin *ret)
 {
 	struct at_line l = {p, p + len};
-	char kind[32], name[NAME_MAX_LEN + 1], variant[256];
+	char kind[32], name[SEALED_PIN_NAME_MAX + 1], variant[256];
 	struct sealed_pin pin = {.kind = 0};
 	const char *body;
 	size_t body_len;
 	int n = 0, v = 0;
 
-	static_assert(SEALED_STR_LEN_MAX == 131071, "the message");
+	static_assert(
+	    SEALED_STR_LEN_MAX == 131071 && SEALED_PIN_NAME_MAX == 4096, "the messages");
 	if (!policy_is_json(p, len))
 		return "invalid JSON";
 	if (!take(&l, "{\"body\":"))
@@ -222,9 +226,15 @@ line_read(struct sealer *s, const char *p, size_t len, struct sealed_pin *ret)
 	if (!take(&l, ",\"kind\":") || text(&l, kind, sizeof(kind)) < 0 ||
 	    (pin.kind = kind_of(kind)) == 0)
 		return "unknown kind";
-	if (!take(&l, ",\"name\":") || (n = text(&l, name, sizeof(name))) < 0 ||
-	    !take(&l, ",\"variant\":") || (v = text(&l, variant, sizeof(variant))) < 0 ||
-	    !take(&l, "}") || l.p != l.end)
+	if (!take(&l, ",\"name\":"))
+		return "expected body, kind, name and variant, in this order";
+	n = text(&l, name, sizeof(name));
+	if (n == TEXT_LONG)
+		return "the name has more than 4096 bytes: remove the line, and what it "
+		       "defines is not offered to the agent";
+	if (n < 0 || !take(&l, ",\"variant\":") ||
+	    (v = text(&l, variant, sizeof(variant))) < 0 || !take(&l, "}") ||
+	    l.p != l.end)
 		return "expected body, kind, name and variant, in this order";
 	if ((n > 0) != (pin.kind < PIN_CAPABILITIES))
 		return "unexpected or missing name";

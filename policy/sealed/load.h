@@ -19,6 +19,7 @@
 #define SEALED_STR_LEN_MAX  ((1u << 17) - 1)      /* execve's limit for a string */
 #define SEALED_MOUNTS_MAX   4096                  /* of one server */
 #define SEALED_NAME_LEN_MAX 255
+#define SEALED_PIN_NAME_MAX 4096 /* of a definition */
 #define SEALED_FILTERS_MAX  8 /* of one server */
 #define SEALED_INSNS_MAX    4096
 #define SEALED_PATH_LEN_MAX 4095

@@ -199,11 +199,30 @@ by_row(const void *one, const void *two)
 
 /* ---- requests --------------------------------------------------------------- */
 
+/* A sealed policy could not hold it. */
+static int
+name_refused(struct pinning *p, enum sealed_pin_kind kind, int r)
+{
+	char why[128];
+
+	if (r == -EMSGSIZE)
+		(void)snprintf(why, sizeof(why),
+		    "the name of a %s is too long: expected at most %u bytes",
+		    pin_kind_word(kind), SEALED_PIN_NAME_MAX);
+	else
+		(void)snprintf(why, sizeof(why),
+		    "the name of a %s has a NUL, or half of a character",
+		    pin_kind_word(kind));
+	return failed(p, r, why);
+}
+
 static int
 add_items(struct pinning *p, const struct list *l, struct json items, const char *variant)
 {
 	struct json key, item, name;
+	char text[SEALED_PIN_NAME_MAX + 1];
 	struct json_walk w;
+	size_t len;
 	int r = 0;
 
 	/* some servers answer an unknown request with arbitrary results */
@@ -215,6 +234,9 @@ add_items(struct pinning *p, const struct list *l, struct json items, const char
 	while (r == 0 && json_next(&w, &key, &item)) {
 		if (json_get(item, l->name, &name) < 0 || name.type != JSON_IS_STRING)
 			return failed(p, -EPROTO, "a definition has no name");
+		r = json_text(name, text, sizeof(text), &len);
+		if (r < 0)
+			return name_refused(p, l->kind, r);
 		r = row_add(p, l->kind, name, item, variant);
 	}
 	return r;

@@ -407,6 +407,13 @@ def too_long():
             r = run([KENNEL, "policy", "check", p.path], env=p.env)
             equal(r.returncode, 0, "the control: the longest one: %s" % r.stderr[-500:])
     all_name(p, "t.pins:2: the definition has more than 131071 bytes")
+    for n in (4096, 4097):
+        with open(p.home + "/policies/t.pins", "w") as f:
+            f.write('{"kennel-pins":1,"server":"t"}\n{"body":{"name":"echo"},"kind":"tool","name":"%s","variant":""}\n' % ("x" * n))
+        if n == 4096:
+            r = run([KENNEL, "policy", "check", p.path], env=p.env)
+            equal(r.returncode, 0, "the control: the longest name: %s" % r.stderr[-500:])
+    all_name(p, "t.pins:2: the name has more than 4096 bytes")
 
 
 if __name__ == "__main__":
