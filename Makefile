@@ -794,6 +794,7 @@ MERKLE = \
 	shim/base/hex.o \
 	shim/base/sha256.o \
 	supervisor/audit/log/base64.o \
+	supervisor/audit/kept/kept_checkpoint.o \
 	supervisor/audit/log/merkle.o \
 	supervisor/audit/log/merkle_proof.o \
 	supervisor/audit/log/merkle_tiles.o \
@@ -812,6 +813,7 @@ RECORDER = \
 	supervisor/audit/log/sqlite_noload.o \
 	supervisor/audit/recorder/carry.o \
 	supervisor/audit/recorder/config.o \
+	supervisor/audit/recorder/continues.o \
 	supervisor/audit/recorder/epochs.o \
 	supervisor/audit/recorder/insert_batch.o \
 	supervisor/audit/recorder/main.o \
@@ -1259,7 +1261,7 @@ UNIT_queue = \
 UNIT_malformed	= $(UNIT_frame)
 UNIT_byte_exact	= $(UNIT_frame)
 UNIT_session_errors	= tests/fuzz/fuzz_session.o $(UNIT_frame)
-UNIT_merkle	= $(MERKLE)
+UNIT_merkle	= $(MERKLE) $(BASE)
 UNIT_audit_writer = \
 	$(BASE) \
 	leash/audit/event.o \
@@ -1984,6 +1986,7 @@ FUZZ_query = \
 	supervisor/base/paths.o \
 	supervisor/base/terminal.o
 FUZZ_record_read	= supervisor/audit/log/record_read.o
+FUZZ_kept	= supervisor/audit/ship/progress.o $(MERKLE) $(BASE)
 FUZZ_signed_note	= $(MERKLE) $(BASE)
 FUZZ_lint	= $(LINT)
 FUZZ_learn	= $(filter-out leash/% tests/%,$(UNIT_learn))
@@ -2051,6 +2054,7 @@ FUZZ = \
 	hub_page \
 	json \
 	keeper \
+	kept \
 	learn \
 	lint \
 	load \

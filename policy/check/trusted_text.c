@@ -232,6 +232,8 @@ static const struct own {
     {"the audit log", RIGHT_WRITE,
 	{{"KENNEL_HOME", "/audit"}, {"XDG_STATE_HOME", "/kennel"},
 	    {"HOME", "/.local/state/kennel"}}},
+    {"the kept checkpoints of the audit log", RIGHT_WRITE,
+	{{"KENNEL_HOME", "/audit.kept"}}},
     {"kennel's vault", RIGHT_READ | RIGHT_WRITE,
 	{{"KENNEL_HOME", "/vault"}, {"XDG_DATA_HOME", "/kennel/vault"},
 	    {"HOME", "/.local/share/kennel/vault"}}},

@@ -4,6 +4,7 @@
  *
  * 	connect.c	find the recorder of a log, or start it
  * 	write_test.c	why a log cannot be written
+ * 	kept/		the last checkpoint of each log, beside its directory
  * 	log/		the file format: schema, records, Merkle tree, keys, signatures
  * 	recorder/	kennel-recorder, the only writer of a log
  * 	verify/		kennel-verify, which trusts nothing that it reads

@@ -61,6 +61,7 @@ static const struct help_option options[] = {
     {"--stopped", NULL, "nothing has written to the log since: accept a clean end"},
     {"--expect-running", NULL, "the log is being written (the default)"},
     {"--max-age", "SECONDS", "accept an end that is this old"},
+    {"--kept", "DIR", "checkpoints kept of the --log before this"},
     {"--now", "SECONDS", "the time to compare with, in seconds since 1970"},
     {"--key", "VKEY", "the public key that the log must have"},
     {"--key", "FILE", "the private key of the witness", "witness"},
@@ -178,7 +179,7 @@ static const struct help_verb verbs[] = {
     {"verify", INTACT, "[OPTION...] [[--log] DIR|FILE]",
 	"verify the whole log: its records, tree and signatures",
 	"--json --stopped --expect-running --max-age --now --key --witness --anchor "
-	"--jobs --log",
+	"--jobs --log --kept",
 	"kennel audit verify", "file",
 	.more =
 	    "Keep the key that it prints elsewhere: with --key, another intact log is\n"

@@ -10,7 +10,8 @@
  *	refused, or no socket
  *	flock audit.lock		held: it is starting or ending; try again
  *	unlink, bind, listen
- *	fork, exec ----------------->	3 socket, 4 lock, 5 log dir, 6 run dir
+ *	fork, exec ----------------->	3 socket, 4 lock, 5 log dir, 6 run dir,
+ *					7 directory of kept checkpoints
  *	connect -------------------->	waits in the backlog until it runs
  *
  * A recorder that ends stops listening before it unlinks its socket. So a connection
@@ -20,6 +21,7 @@
  * A recorder started by a confined process stays under that process's seccomp filter
  * as well. So this list includes its calls (main.c, store.c):
  * syscalls: accept4 epoll_create1 epoll_ctl epoll_wait signalfd4 setsockopt
+ * syscalls: getdents64 lseek read
  * syscalls: getsockopt pread64 pwrite64 fdatasync fsync ftruncate fallocate
  * syscalls: unlink unlinkat renameat access faccessat faccessat2 fchmod fchown
  * syscalls: lstat stat fstatfs readlink shutdown sysinfo uname getcwd arch_prctl
@@ -28,6 +30,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -41,6 +44,7 @@
 #include "shim/base/fd.h"
 #include "shim/base/loop.h"
 #include "supervisor/audit/audit.h"
+#include "supervisor/audit/kept/kept_checkpoint.h"
 #include "supervisor/audit/recorder/startup.h"
 
 #define RETRY_NS 2000000 /* between two checks of a recorder that starts or ends */
@@ -149,12 +153,13 @@ try_connect(const struct reach *reach, int *ret_fd)
 static int
 start_recorder(const struct audit_place *place, struct reach *reach)
 {
-	int give[RECORDER_FDS], listener = -1, r;
-	const struct apart recorder = {.path = place->recorder,
+	int give[RECORDER_FDS], listener = -1, kept = -1, r;
+	struct apart recorder = {.path = place->recorder,
 	    .name = "kennel-recorder",
 	    .give = give,
 	    .give_n = RECORDER_FDS,
 	    .log = -1};
+	char path[PATH_MAX];
 	mode_t mask;
 
 	/* syscalls: unlinkat */
@@ -175,9 +180,17 @@ start_recorder(const struct audit_place *place, struct reach *reach)
 		give[1] = reach->lock;
 		give[2] = reach->log_dir;
 		give[3] = reach->run_dir;
+		/* without it the log is written, and not compared (continues.c) */
+		if ((size_t)snprintf(path, sizeof(path), "%s" KEPT_DIR_TAIL,
+			place->log_dir) < sizeof(path) &&
+		    open_folder(path, &kept) == 0)
+			give[4] = kept;
+		else
+			recorder.give_n--;
 		r = apart_start(&recorder);
 	}
 	fd_close(&listener);
+	fd_close(&kept);
 	return r;
 }
 

@@ -2,6 +2,7 @@
  * kennel audit: the table of its verbs.  Queries are in supervisor/audit/query.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -10,6 +11,7 @@
 #include "shim/base/array.h"
 #include "shim/base/log.h"
 #include "supervisor/audit/audit_help.h"
+#include "supervisor/audit/kept/kept_checkpoint.h"
 #include "supervisor/audit/query/query.h"
 #include "supervisor/audit/report/verbs.h"
 #include "supervisor/audit/ship/ship.h"
@@ -22,11 +24,13 @@ static int
 run_program(const char *name, int argc, char **argv)
 {
 	const char *path = paths_libexec(name), *log = paths_audit_dir();
-	char *give[64];
+	char *give[64], kept[PATH_MAX];
 	int n = 0, status;
 	pid_t child;
 
-	if (log == NULL || path == NULL || argc > 60) {
+	if (log == NULL || path == NULL || argc > 58 ||
+	    (size_t)snprintf(kept, sizeof(kept), "%s" KEPT_DIR_TAIL, log) >=
+		sizeof(kept)) {
 		log_error("no home directory: set HOME or KENNEL_HOME");
 		return ASK_FAILED;
 	}
@@ -35,6 +39,8 @@ run_program(const char *name, int argc, char **argv)
 	 * program itself knows which arguments are values of its options */
 	give[n++] = (char *)"--log";
 	give[n++] = (char *)log;
+	give[n++] = (char *)"--kept";
+	give[n++] = kept;
 	for (int i = 1; i < argc; i++)
 		give[n++] = argv[i];
 	give[n] = NULL;

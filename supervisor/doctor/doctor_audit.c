@@ -4,6 +4,7 @@
  * whether it is unlocked.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include "leash/audit/writer.h"
 #include "shim/base/fd.h"
 #include "supervisor/audit/audit.h"
+#include "supervisor/audit/kept/kept_checkpoint.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/doctor/doctor.h"
@@ -43,6 +45,46 @@ greet(const char *log_dir)
 	}
 	report_free(report);
 	return r;
+}
+
+/* False: a log that was in this place is not there, or is shorter (f says where it
+ * stopped). The live log is the one whose checkpoint is the newest. */
+static bool
+continues(const char *log_dir, struct finding *f)
+{
+	static struct kept kept[KEPT_MAX];
+	char path[4200], text[KEPT_TEXT_MAX];
+	const struct kept *lost = NULL;
+	size_t n = 0;
+	int dir, r;
+
+	(void)snprintf(path, sizeof(path), "%s" KEPT_DIR_TAIL, log_dir);
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0 && errno == ENOENT)
+		return true;
+	r = dir < 0 ? -errno : kept_list(dir, kept, &n);
+	fd_close(&dir);
+	(void)snprintf(f->fix, sizeof(f->fix),
+	    "kennel audit verify; keep both logs, then remove the file in %.200s", path);
+	if (r < 0) {
+		(void)snprintf(f->said, sizeof(f->said),
+		    "unable to read the kept checkpoints in %.500s: %s%s%s", path,
+		    r == -EBADMSG ? kept[0].name : "", r == -EBADMSG ? ": " : "",
+		    r == -EBADMSG ? "not a checkpoint" : strerror(-r));
+		return false;
+	}
+	(void)snprintf(path, sizeof(path), "%s/audit.db", log_dir);
+	if (n > 0 && access(path, F_OK) < 0)
+		lost = &kept[0];
+	for (size_t i = 0; lost == NULL && i < n; i++)
+		if (i > 0 || strchr(kept[i].name, '-') != NULL)
+			lost = &kept[i];
+	if (lost == NULL)
+		return true;
+	(void)snprintf(f->said, sizeof(f->said),
+	    "a log that was in %.500s is not there, or is not continued: %s", log_dir,
+	    kept_text(lost, text));
+	return false;
 }
 
 void
@@ -79,6 +121,8 @@ doctor_audit(struct finding *f)
 		    f->said, sizeof(f->said), "unable to write in %.500s: %s", dir, why);
 	if (r < 0)
 		(void)snprintf(f->fix, sizeof(f->fix), "%s", audit_write_fix(r));
+	else
+		f->holds = continues(dir, f);
 }
 
 void

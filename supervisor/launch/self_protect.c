@@ -23,6 +23,7 @@
 #include "policy/sources/sources.h"
 #include "shim/base/array.h"
 #include "supervisor/audit/audit.h"
+#include "supervisor/audit/kept/kept_checkpoint.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/launch/launch.h"
 
@@ -41,12 +42,12 @@ join(const char *base, const char *below, char ret[PATH_MAX])
 	return true;
 }
 
+/* early: readlink readlinkat */
 int
 self_protect_files(struct trusted *t, const struct audit_place *place, unsigned int group,
     uint32_t granted)
 {
 	char program[PATH_MAX] = "", rollback[PATH_MAX], path[PATH_MAX];
-	/* early: readlink readlinkat */
 	ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
 	const struct {
 		const char *what;
@@ -78,6 +79,7 @@ self_protect_files(struct trusted *t, const struct audit_place *place, unsigned 
 	    {"the record of signed policies",
 		rollback_dir(rollback) == 0 ? rollback : NULL, "", RIGHT_WRITE, true},
 	    {"the audit log", place->log_dir, "", RIGHT_WRITE, true},
+	    {"its kept checkpoints", place->log_dir, KEPT_DIR_TAIL, RIGHT_WRITE, true},
 	    {"a key of the audit log", place->log_dir, "/audit.key", READ_TOO, false},
 	    {"a key of the audit log", place->log_dir, "/origin.key", READ_TOO, false},
 	    {"a key of the audit log", place->log_dir, "/payload.key", READ_TOO, false},

@@ -159,6 +159,8 @@ fixture_free(struct fixture *f)
 	reap_all();
 	remove_folder(f->log);
 	remove_folder(f->run);
+	(void)snprintf(f->log, sizeof(f->log), "%s/audit.kept", f->root);
+	remove_folder(f->log);
 	(void)rmdir(f->root);
 	free(f);
 }

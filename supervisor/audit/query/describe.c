@@ -59,13 +59,14 @@ static const struct {
     {"policy.load",
 	"policy {policy} was loaded[, {mode}][, from {name}][, version {version}]"
 	"[, signed by {signer}][, for user {user}][, by {caller}]"},
-    {"genesis", "the log was created[ as {origin}][ on {host}]"},
-    {"open", "a recorder started[ on {host}]"},
+    {"genesis", "the log was created[ as {origin}][ on {host}][; {reason}][: {name}]"
+		"[, {size} records]"},
+    {"open", "a recorder started[ on {host}][; {reason}][: {name}][, {size} records]"},
     {"epoch", "epoch {epoch} begins with a new key"},
     {"heartbeat", "the recorder is alive[, {records} records][, {writers} writers]"},
     {"clock", "the clock was set[ from {before} to {after}]"},
     {"break", "the epoch's key was lost[: {reason}]"},
-    {"end", "the recorder ended with nothing open"},
+    {"end", "the recorder ended with nothing open[: {reason}]"},
     {"rotate", "the file with the records from {first} on is to be closed"},
     {"prune", "the records before {first} were removed"},
     {"export", "the first {size} records or some of them were exported[ by {mode}][ as "

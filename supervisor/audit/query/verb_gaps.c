@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "leash/audit/writer.h"
 #include "shim/base/array.h"
@@ -62,10 +63,18 @@ put_gap(struct ask *ask, uint64_t idx, uint64_t ts, const char *what, uint64_t c
 static void
 see_recorder(struct ask *ask, const struct log_record *record)
 {
+	static char story[DESCRIBE_MAX];
+
 	if (strcmp(record->kind, "open") == 0 &&
 	    log_record_is(record, "outcome", "unclean"))
 		put_gap(ask, record->idx, record->ts, "unclean stop", 0,
-		    "the previous recorder did not record its end");
+		    "the previous recorder did not record its end: it was killed, or "
+		    "later records were removed");
+	/* the first record of a recorder whose log does not continue what was kept */
+	if ((strcmp(record->kind, "open") == 0 || strcmp(record->kind, "genesis") == 0) &&
+	    log_record_text(record, "reason") != NULL)
+		put_gap(ask, record->idx, record->ts, "not continued", 0,
+		    describe_tell(record, story));
 }
 
 /* A stop names a program of kennel's if that program ended unexpectedly. */
@@ -109,6 +118,7 @@ struct beats {
 	struct ask *ask;
 	uint64_t period_ns; /* 0: not known yet */
 	uint64_t boot;      /* of the recorder's last record; 0: none running */
+	uint64_t idx, ts;   /* of that record */
 };
 
 static int
@@ -136,8 +146,34 @@ see_beat(void *arg, const struct log_record *record)
 		put_gap(b->ask, record->idx, record->ts, "missed heartbeats",
 		    quiet / b->period_ns - 1, detail);
 	}
+	/* "idle" is the usual end, and no gap; older recorders gave no reason */
+	if (strcmp(record->kind, "end") == 0 &&
+	    log_record_is(record, "reason", "stopped") && record->ts >= b->ask->from_ns)
+		put_gap(b->ask, record->idx, record->ts, "stopped", 0,
+		    "a signal ended the recorder; the usual end is `idle`");
 	b->boot = strcmp(record->kind, "end") == 0 ? 0 : record->boot;
+	b->idx = record->idx;
+	b->ts = record->ts;
 	return 0;
+}
+
+/* The log does not end with the end of a recorder, and none can be running. */
+static void
+put_cut(const struct beats *b)
+{
+	uint64_t now = (uint64_t)time(NULL) * NS_PER_S;
+	uint64_t age = now > b->ts ? now - b->ts : 0;
+	char detail[200];
+
+	if (b->boot == 0 || b->period_ns == 0 || age <= BEATS_MISSED * b->period_ns ||
+	    b->ask->q.as_of != NULL || b->ask->q.to_ns < now)
+		return;
+	(void)snprintf(detail, sizeof(detail),
+	    "the recorder's last record is %" PRIu64
+	    " s old, and none records its end: it was killed, the machine stopped, or "
+	    "later records were removed",
+	    age / NS_PER_S);
+	put_gap(b->ask, b->idx, b->ts, "no end", 0, detail);
 }
 
 /* The recorder's own records have no session, and the index begins with it. */
@@ -151,8 +187,11 @@ see_beats(struct ask *ask)
 	    .kinds = "genesis open heartbeat end",
 	    .first = ask->q.first,
 	    .beyond = ask->q.beyond};
+	int r = log_scan_each(ask->view, &q, see_beat, &b);
 
-	return log_scan_each(ask->view, &q, see_beat, &b);
+	if (r == 0)
+		put_cut(&b);
+	return r;
 }
 
 /*
@@ -205,7 +244,7 @@ const struct verb verbs_gaps[] = {
     {.name = "gaps",
 	.words = "",
 	.may = "",
-	.kinds = "gap clock break prune open " SESSION_KINDS,
+	.kinds = "gap clock break prune genesis open " SESSION_KINDS,
 	.column = gaps_column,
 	.column_n = ARRAY_LEN(gaps_column),
 	.begin = begin_gaps,

@@ -12,7 +12,8 @@
  *	2. one transaction: the records, the leaf with the next public key, the
  *	   checkpoint signed by the key that ends
  *	3. that key's slot overwritten, on disk
- *	4. only then the new key signs, and readers may see the checkpoint
+ *	4. only then the new key signs, and readers may see the checkpoint, which is
+ *	   kept outside of the log's directory (continues.c)
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -261,7 +262,10 @@ roll(struct ledger *l, enum event_kind kind, struct own *own)
 	next = l->next;
 	l->next = NULL;
 	ledger_use(l, l->epoch + 1, (over + 1) % SLOTS, next, &l->next_signer);
-	return slot_wipe(l->slots, over);
+	r = slot_wipe(l->slots, over);
+	if (r == 0)
+		continues_keep(l);
+	return r;
 }
 
 uint64_t
@@ -303,7 +307,7 @@ ledger_tick(struct ledger *l, size_t writers)
 }
 
 int
-ledger_end(struct ledger *l)
+ledger_end(struct ledger *l, const char *reason)
 {
 	struct own own;
 	int r;
@@ -312,6 +316,7 @@ ledger_end(struct ledger *l)
 	if (r == 0) {
 		own_begin(&own);
 		own_number(&own, KEY_RECORDS, store_next(l->store));
+		own_text(&own, KEY_REASON, reason);
 		r = roll(l, EVENT_END, &own);
 	}
 	if (r == 0)
@@ -437,7 +442,7 @@ ledger_last_words(struct ledger *l, uint64_t count)
 	store_rollback(l->store);
 	r = unlinkat(l->log_dir, RECORDER_RESERVE_NAME, 0) < 0 ? -errno : 0;
 	if (r == 0)
-		r = store_last_cp(l->store, &cp);
+		r = store_last_cp(l->store, UINT64_MAX, &cp);
 	if (r == 0)
 		r = store_edge(l->store, cp.size);
 	if (r == 0)

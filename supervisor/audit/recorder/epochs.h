@@ -7,6 +7,7 @@
 
 #include "leash/audit/writer.h"
 #include "shim/base/wire.h"
+#include "supervisor/audit/kept/kept_checkpoint.h"
 #include "supervisor/audit/log/record.h"
 #include "supervisor/audit/log/signed_note.h"
 #include "supervisor/audit/recorder/config.h"
@@ -17,6 +18,7 @@
 struct ledger {
 	struct store *store;
 	int log_dir, slots;
+	int kept_dir; /* of kept checkpoints; -1: unavailable */
 	struct config config;
 	struct key *origin_key, *key; /* key: of this epoch */
 	struct vkey origin, signer;
@@ -64,8 +66,8 @@ int ledger_reserve(struct ledger *);
 
 struct ledger;
 /* Opens the log, recovers from a crash, and records that a recorder is running. */
-int ledger_open(
-    int log_dir, const struct writer *self, struct ledger **ret, const char **ret_why);
+int ledger_open(int log_dir, int kept_dir, const struct writer *self, struct ledger **ret,
+    const char **ret_why);
 struct store *ledger_store(struct ledger *);
 /* Appends a writer's record; record->idx is store_next(). */
 int ledger_append(struct ledger *, const struct writer *, const struct record *);
@@ -83,13 +85,29 @@ int ledger_rotate(struct ledger *, bool asked);
 /* Removes whole files whose records are all before first. The record of this removal
  * is already on disk. */
 int ledger_prune(struct ledger *, uint64_t first);
-/* Clean end: closes the log and frees the ledger. */
-int ledger_end(struct ledger *);
+/* Clean end, for this reason: closes the log and frees the ledger. */
+int ledger_end(struct ledger *, const char *reason);
 /* Disk full: frees the reserve and uses it to record the failure. count: records that
  * were received and are lost. */
 void ledger_last_words(struct ledger *, uint64_t count);
 /* Number of records received and not yet on disk. */
 uint64_t ledger_lost(const struct ledger *);
 void ledger_free(struct ledger *);
+
+/* ---- continues.c: the checkpoints kept outside of the log's directory ---- */
+
+/* Where a log stopped that this one does not continue. */
+struct stopped {
+	const char *reason; /* NULL: nothing */
+	struct kept kept;
+};
+/* Compares the log, whose last checkpoint is of this size (0: a new log), with what was
+ * kept, and adds the fields about a difference to the record of the start. */
+void continues_check(struct ledger *, uint64_t size, struct own *, struct stopped *ret);
+/* That record is on disk: leaves a checkpoint that this log does not continue, and
+ * keeps its own. */
+void continues_begin(struct ledger *, const struct stopped *);
+/* Keeps the last checkpoint, which is on disk. */
+void continues_keep(struct ledger *);
 
 #endif

@@ -3,7 +3,8 @@
  *
  * Process: one per log, started by its first client (connect.c). Holds audit.lock for
  * its life; ends when no client is connected.
- * Holds: the database, the listening socket, the log directory, the run directory.
+ * Holds: the database, the listening socket, the log directory, the run directory, the
+ * directory of kept checkpoints.
  * Trusts: no bytes from any peer. A peer with another uid is refused. On a protocol
  * error the recorder closes the connection and records a gap.
  * Must never: parse MCP, change or remove a record, acknowledge what is not on disk,
@@ -544,7 +545,7 @@ finish(void)
 	int fd, r;
 
 	settle();
-	r = ledger_end(recorder.ledger);
+	r = ledger_end(recorder.ledger, recorder.idle ? "idle" : "stopped");
 	if (r < 0)
 		give_up(r);
 	/* syscalls: shutdown */
@@ -560,9 +561,9 @@ int
 main(void)
 {
 	const char *why = "";
-	int r;
+	int kept, r;
 
-	given_check();
+	given_check(&kept);
 	(void)umask(077);               /* syscalls: umask */
 	(void)signal(SIGPIPE, SIG_IGN); /* syscalls: rt_sigaction */
 	complain_open();
@@ -573,7 +574,8 @@ main(void)
 	if (r < 0)
 		complain_and_end("name its socket", r);
 	given_name(&recorder.self);
-	r = ledger_open(RECORDER_FD_LOG_DIR, &recorder.self, &recorder.ledger, &why);
+	r = ledger_open(
+	    RECORDER_FD_LOG_DIR, kept, &recorder.self, &recorder.ledger, &why);
 	if (r < 0) {
 		complain("unable to run: %s", why);
 		complain_and_end("open the log", r);
@@ -581,7 +583,7 @@ main(void)
 	recorder.store = ledger_store(recorder.ledger);
 	complain_for(recorder.store);
 	start_loop();
-	given_confine();
+	given_confine(kept);
 	quiet_soon();
 	r = loop_run(&recorder.loop);
 	if (r < 0)

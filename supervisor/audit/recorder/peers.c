@@ -109,6 +109,7 @@ on_idle_timer(struct loop *loop, void *arg)
 	end_silent();
 	on_listener(loop, RECORDER_FD_LISTENER, POLLIN, NULL);
 	if (recorder.peer_n == 0) {
+		recorder.idle = true;
 		loop_stop(loop);
 		return;
 	}

@@ -51,6 +51,7 @@ struct recorder {
 	size_t batch_n;       /* records in it */
 	uint64_t prune_first; /* prune records before this one; 0: none */
 	bool rotate;          /* an auditor wants the file closed */
+	bool idle;            /* no client is left: the end */
 	struct writer self;
 	char socket_name[RECORDER_NAME_MAX];
 };

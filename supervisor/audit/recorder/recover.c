@@ -67,6 +67,7 @@ genesis(struct ledger *l)
 {
 	char id[33], name[NOTE_NAME_MAX];
 	struct key *key = NULL;
+	struct stopped stopped;
 	struct vkey vkey;
 	struct own own;
 	uint8_t draw[MERKLE_HASH_LEN];
@@ -110,8 +111,13 @@ genesis(struct ledger *l)
 	own_number(&own, KEY_EPOCH, 0);
 	own_place(l, &own);
 	own_number(&own, KEY_VERSION, SCHEMA_VERSION);
+	continues_check(l, 0, &own, &stopped);
 	r = own_append(l, EVENT_GENESIS, &own);
-	return r < 0 ? r : ledger_sign(l);
+	if (r == 0)
+		r = ledger_sign(l);
+	if (r == 0)
+		continues_begin(l, &stopped);
+	return r;
 }
 
 /* ---- an existing log ------------------------------------------------------------------- */
@@ -235,6 +241,7 @@ recover(struct ledger *l, const struct stored_cp *cp, const char **ret_why)
 	struct checkpoint said;
 	struct last last;
 	static struct note note;
+	struct stopped stopped;
 	struct own own;
 	uint64_t epoch;
 	int r;
@@ -278,8 +285,15 @@ recover(struct ledger *l, const struct stored_cp *cp, const char **ret_why)
 	own_text(&own, KEY_OUTCOME, last.ended ? "clean" : "unclean");
 	own_number(&own, KEY_EPOCH, l->epoch);
 	own_place(l, &own);
+	continues_check(l, cp->size, &own, &stopped);
 	/* becomes durable with the first record that a writer waits for */
-	return own_append(l, EVENT_OPEN, &own);
+	r = own_append(l, EVENT_OPEN, &own);
+	if (r < 0 || stopped.reason == NULL)
+		return r;
+	r = ledger_sign(l);
+	if (r == 0)
+		continues_begin(l, &stopped);
+	return r;
 }
 
 /* ---- opening -------------------------------------------------------------------------- */
@@ -302,8 +316,8 @@ look_around(struct ledger *l)
 }
 
 int
-ledger_open(
-    int log_dir, const struct writer *self, struct ledger **ret, const char **ret_why)
+ledger_open(int log_dir, int kept_dir, const struct writer *self, struct ledger **ret,
+    const char **ret_why)
 {
 	static struct stored_cp cp;
 	struct ledger *l;
@@ -315,6 +329,7 @@ ledger_open(
 	if (l == NULL)
 		return -ENOMEM;
 	l->log_dir = log_dir;
+	l->kept_dir = kept_dir;
 	l->slots = -1;
 	l->self = *self;
 	look_around(l);
@@ -336,7 +351,7 @@ ledger_open(
 	}
 	if (r == 0) {
 		*ret_why = "unable to read the last checkpoint";
-		r = store_last_cp(l->store, &cp);
+		r = store_last_cp(l->store, UINT64_MAX, &cp);
 	}
 	l->offset_ns = ledger_realtime() - loop_now();
 	l->beat_ns = loop_now() + l->config.heartbeat_s * NS_PER_S;

@@ -83,7 +83,7 @@ is_begun(int log_dir, uint64_t *ret_base)
 	bool begun = false;
 
 	if (cp != NULL && store_open_as(log_dir, NEW_NAME, &store, &why) == 0 &&
-	    store_last_cp(store, cp) == 0 &&
+	    store_last_cp(store, UINT64_MAX, cp) == 0 &&
 	    store_get_meta(store, "base", base, sizeof(base)) == 0) {
 		*ret_base = strtoull(base, NULL, 10);
 		begun = cp->size > *ret_base;

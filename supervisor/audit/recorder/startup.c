@@ -20,7 +20,7 @@
 #include "supervisor/audit/recorder/startup.h"
 
 void
-given_check(void)
+given_check(int *ret_kept)
 {
 	struct stat st;
 	int listens = 0;
@@ -32,18 +32,23 @@ given_check(void)
 	    listens == 0 || fstat(RECORDER_FD_LOG_DIR, &st) < 0 || !S_ISDIR(st.st_mode) ||
 	    fstat(RECORDER_FD_RUN_DIR, &st) < 0 || !S_ISDIR(st.st_mode))
 		die("started by kennel, not by hand");
+	/* before anything else is opened, which would get its number */
+	*ret_kept = -1;
+	if (fstat(RECORDER_FD_KEPT, &st) == 0 && S_ISDIR(st.st_mode))
+		*ret_kept = RECORDER_FD_KEPT;
 }
 
 void
-given_confine(void)
+given_confine(int kept)
 {
 	const struct confine_path path[] = {
 	    {RECORDER_FD_LOG_DIR, CONFINE_READ | CONFINE_WRITE},
 	    {RECORDER_FD_RUN_DIR, CONFINE_WRITE},
+	    {kept, CONFINE_WRITE},
 	};
 	int r;
 
-	r = confine_paths(path, ARRAY_LEN(path));
+	r = confine_paths(path, ARRAY_LEN(path) - (kept < 0));
 	if (r < 0)
 		complain_and_end("confine itself by Landlock", r);
 	r = confine_syscalls(recorder_syscalls, ARRAY_LEN(recorder_syscalls));

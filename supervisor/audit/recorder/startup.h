@@ -17,7 +17,8 @@ enum {
 	RECORDER_FD_LOCK = 4, /* flock held; never touched; closed at process exit */
 	RECORDER_FD_LOG_DIR = 5,
 	RECORDER_FD_RUN_DIR = 6,
-	RECORDER_FDS = 4,
+	RECORDER_FD_KEPT = 7, /* directory of kept checkpoints; closed: unavailable */
+	RECORDER_FDS = 5,
 };
 #define RECORDER_NAME_MAX 64
 
@@ -39,11 +40,12 @@ recorder_socket_name(int log_dir, char ret[RECORDER_NAME_MAX])
 	return 0;
 }
 
-/* Checks that connect.c made the descriptors; otherwise ends the process. */
-void given_check(void);
+/* Checks that connect.c made the descriptors; otherwise ends the process. *ret_kept is
+ * RECORDER_FD_KEPT, or -1. */
+void given_check(int *ret_kept);
 /* Applies Landlock and the seccomp filter of this program; on failure ends the
  * process. */
-void given_confine(void);
+void given_confine(int kept);
 /* Fills in the recorder as the writer of its own records. */
 void given_name(struct writer *ret);
 

@@ -235,7 +235,7 @@ store_edge(struct store *store, uint64_t size)
 }
 
 int
-store_last_cp(struct store *store, struct stored_cp *ret)
+store_last_cp(struct store *store, uint64_t most, struct stored_cp *ret)
 {
 	sqlite3_stmt *s = NULL;
 	const char *note;
@@ -243,7 +243,11 @@ store_last_cp(struct store *store, struct stored_cp *ret)
 
 	*ret = (struct stored_cp){0};
 	code = sqlite3_prepare_v2(store->db,
-	    "SELECT size, epoch, note FROM cp ORDER BY size DESC LIMIT 1", -1, &s, NULL);
+	    "SELECT size, epoch, note FROM cp WHERE size <= ? ORDER BY size DESC LIMIT 1",
+	    -1, &s, NULL);
+	if (code == SQLITE_OK)
+		code = sqlite3_bind_int64(
+		    s, 1, (sqlite3_int64)(most > INT64_MAX ? INT64_MAX : most));
 	if (code == SQLITE_OK)
 		code = sqlite3_step(s);
 	r = store_errno(code);

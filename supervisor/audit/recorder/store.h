@@ -95,7 +95,8 @@ void store_close(struct store *);
 void store_rest(struct store *);
 /* Computes the right edge at this size from the records and the tiles: 0, -EBADMSG. */
 int store_edge(struct store *, uint64_t size);
-int store_last_cp(struct store *, struct stored_cp *ret);
+/* The last checkpoint of at most this size; ret->size is 0 if there is none. */
+int store_last_cp(struct store *, uint64_t most, struct stored_cp *ret);
 /* Counts the checkpoints of this epoch in this file, without the one copied from the
  * previous file. */
 int store_count_cps(struct store *, uint64_t epoch, uint64_t *ret);

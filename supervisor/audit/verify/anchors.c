@@ -43,6 +43,50 @@ anchor_read(const char *path, struct note *note, char text[NOTE_MAX], struct anc
 	return r;
 }
 
+int
+anchors_kept(
+    const char *path, struct anchor *anchor, size_t cap, size_t *n, const char **ret_bad)
+{
+	static struct kept kept[KEPT_MAX];
+	size_t kept_n = 0;
+	int r, dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* early: openat */
+
+	*ret_bad = "";
+	if (dir < 0)
+		return errno == ENOENT ? 0 : -errno;
+	r = kept_list(dir, kept, &kept_n);
+	fd_close(&dir);
+	if (r == -EBADMSG)
+		*ret_bad = kept[0].name;
+	if (r < 0)
+		return r;
+	if (*n + kept_n > cap)
+		return -E2BIG;
+	for (size_t i = 0; i < kept_n; i++)
+		anchor[(*n)++] = (struct anchor){
+		    .cp = kept[i].cp, .kept = &kept[i], .file = kept[i].name};
+	return 0;
+}
+
+/* A checkpoint that a recorder kept of the log in this place. */
+static int
+check_kept(
+    const struct order_walk *walk, const struct anchor *a, struct verify_answer *answer)
+{
+	char text[KEPT_TEXT_MAX];
+
+	if (strcmp(a->cp.origin, walk->origin) != 0)
+		return found(answer, INCOMPLETE,
+		    "another log was in this place: %s; it was moved away or replaced; "
+		    "keep it, and remove that file to accept this log",
+		    kept_text(a->kept, text));
+	if (a->cp.size > walk->tree.chain.size)
+		return found(answer, TAMPERED,
+		    "the log was cut or put back from a copy: it is %s",
+		    kept_text(a->kept, text));
+	return 0;
+}
+
 /* Every kept checkpoint was matched, unless its size is larger than the log or
  * smaller than its first remaining record. */
 static int
@@ -54,6 +98,8 @@ check_anchors(
 	for (size_t i = 0; i < walk->anchor_n; i++) {
 		const struct anchor *a = &walk->anchor[i];
 
+		if (a->kept != NULL && check_kept(walk, a, answer) < 0)
+			return -EBADMSG;
 		if (strcmp(a->cp.origin, walk->origin) != 0)
 			return found(answer, TAMPERED,
 			    "a kept checkpoint belongs to another log: %s", a->cp.origin);

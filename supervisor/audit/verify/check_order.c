@@ -154,7 +154,8 @@ walk_check_anchors(struct order_walk *walk)
 	for (size_t i = 0; i < walk->anchor_n; i++) {
 		struct anchor *a = &walk->anchor[i];
 
-		if (a->cp.size != size || a->seen)
+		if (a->cp.size != size || a->seen ||
+		    (a->kept != NULL && strcmp(a->cp.origin, walk->origin) != 0))
 			continue;
 		merkle_root(&walk->tree.chain, root);
 		a->seen = true;

@@ -48,7 +48,8 @@ static const char *const verdict_name[] = {"intact", "tampered", "incomplete", "
 
 struct options {
 	bool json;
-	const char *log; /* if none is named after the options */
+	const char *log;  /* if none is named after the options */
+	const char *kept; /* directory of kept checkpoints of that log */
 	struct judge_options judge;
 	struct freshness fresh;
 	struct anchor anchor[ANCHORS_MAX];
@@ -252,6 +253,10 @@ take_option(int c, const char *arg, struct options *o)
 		return 0;
 	case 'l':
 		o->log = arg;
+		o->kept = NULL; /* of an earlier one */
+		return *arg != '\0' ? 0 : -EINVAL;
+	case 'K':
+		o->kept = arg;
 		return *arg != '\0' ? 0 : -EINVAL;
 	case 'k':
 		j->origin = &o->origin;
@@ -376,7 +381,8 @@ check_anchor_keys(
     const struct options *o, const struct order_walk *walk, struct verify_answer *answer)
 {
 	for (size_t i = 0; i < o->judge.anchor_n; i++) {
-		if (strcmp(o->anchor[i].cp.origin, walk->origin) == 0 &&
+		if (o->anchor[i].kept == NULL &&
+		    strcmp(o->anchor[i].cp.origin, walk->origin) == 0 &&
 		    !note_signed_by(&o->anchor_note[i], &walk->origin_key, NULL))
 			(void)found(answer, TAMPERED,
 			    "a kept checkpoint is not signed by the log's key");
@@ -455,6 +461,58 @@ verify(struct options *o, struct order_walk *walk, struct verify_answer *answer)
 		freshness_check(&o->fresh, walk, answer);
 }
 
+/* ---- kept checkpoints ------------------------------------------------------------------------ */
+
+static bool
+take_kept(struct options *o)
+{
+	const char *bad = "";
+	int r = o->kept == NULL ? 0
+				: anchors_kept(o->kept, o->anchor, ANCHORS_MAX,
+				      &o->judge.anchor_n, &bad);
+
+	if (r < 0)
+		log_error("unable to read the kept checkpoints in %s: %s%s%s; remove "
+			  "what is not the recorder's",
+		    o->kept, bad, *bad != '\0' ? ": " : "",
+		    r == -EBADMSG ? "not a checkpoint" : strerror(-r));
+	return r == 0;
+}
+
+/* Where the log of this place stopped, if it cannot be read. */
+static void
+tell_kept(const struct options *o)
+{
+	char text[KEPT_TEXT_MAX];
+
+	for (size_t i = 0; i < o->judge.anchor_n; i++)
+		if (o->anchor[i].kept != NULL)
+			log_error("in this place was the log %s",
+			    kept_text(o->anchor[i].kept, text));
+}
+
+/* Finds the log, and confines the process to it. */
+static bool
+prepare(struct options *o)
+{
+	int r;
+
+	if (!take_kept(o)) /* before the log, which may grow */
+		return false;
+	r = find_log(o, o->log);
+	if (r == 0)
+		r = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0) == SQLITE_OK
+			? take_writing_away()
+			: -ENOSYS;
+	if (r == 0)
+		r = confine(o->folder);
+	if (r < 0) {
+		log_error("unable to read %s: %s", o->log, strerror(-r));
+		tell_kept(o);
+	}
+	return r == 0;
+}
+
 /* What getopt_long or take_option did not accept. */
 static int
 refuse(int c, const char *word)
@@ -482,6 +540,7 @@ main(int argc, char **argv)
 	    {"witness", required_argument, NULL, 'w'},
 	    {"anchor", required_argument, NULL, 'a'},
 	    {"log", required_argument, NULL, 'l'},
+	    {"kept", required_argument, NULL, 'K'},
 	    {NULL, 0, NULL, 0},
 	};
 	static struct options o;
@@ -507,22 +566,17 @@ main(int argc, char **argv)
 		if (r < 0)
 			return r == -EINVAL ? refuse(c, argv[optind - 1]) : UNKNOWN;
 	}
-	if (argc - optind == 1)
+	if (argc - optind == 1) {
 		o.log = argv[optind];
+		o.kept = NULL;
+	}
 	if (argc - optind > 1 || o.log == NULL)
 		return help_usage(&verify_help, "", "expected the directory of one log");
-	r = find_log(&o, o.log);
-	if (r == 0)
-		r = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0) == SQLITE_OK
-			? take_writing_away()
-			: -ENOSYS;
-	if (r == 0)
-		r = confine(o.folder);
-	if (r < 0) {
-		log_error("unable to read %s: %s", o.log, strerror(-r));
+	if (!prepare(&o))
 		return UNKNOWN;
-	}
 	verify(&o, &walk, &answer);
 	tell(&answer, &walk, o.json);
+	if (answer.verdict == UNKNOWN)
+		tell_kept(&o);
 	return (int)answer.verdict;
 }

@@ -22,7 +22,7 @@
 #include <stdio.h>
 
 #include "leash/audit/writer.h"
-#include "supervisor/audit/log/merkle.h"
+#include "supervisor/audit/kept/kept_checkpoint.h"
 #include "supervisor/audit/log/merkle.h"
 #include "supervisor/audit/log/open_log.h"
 #include "supervisor/audit/log/sign_key.h"
@@ -129,6 +129,7 @@ int dbfile_check(const struct reader *, int n, struct verify_answer *);
 struct anchor {
 	struct checkpoint cp;
 	bool seen;
+	const struct kept *kept; /* by a recorder, perhaps of another log; NULL: none */
 	const char *file;
 };
 
@@ -239,6 +240,11 @@ void freshness_check(
  * keys are known. 0 or -errno. */
 int anchor_read(
     const char *path, struct note *note, char text[NOTE_MAX], struct anchor *ret);
+/* Appends the checkpoints that recorders kept in this directory (kept_checkpoint.h), at
+ * most cap. A missing directory has none. 0; -errno, *ret_bad names the file if it is one
+ * (static). */
+int anchors_kept(
+    const char *dir, struct anchor *, size_t cap, size_t *n, const char **ret_bad);
 
 /* ---- check_proof.c ------------------------------------------------------- */
 

@@ -19,13 +19,14 @@ static const struct help_option options[] = {
     {"--witness", "VKEY", "require a cosignature of this witness; may be repeated"},
     {"--anchor", "FILE", "require that the log continues this checkpoint"},
     {"--log", "DIR", "the log, in place of the argument"},
+    {"--kept", "DIR", "checkpoints kept of the --log before this"},
 };
 
 static const struct help_verb verbs[] = {
     {"", "Verify", "[OPTION...] [--log] DIR|FILE",
 	"verify a log: its records, its tree of hashes and its signatures",
 	"--json --stopped --expect-running --max-age --now --key --witness --anchor "
-	"--jobs --log",
+	"--jobs --log --kept",
 	"kennel-verify --now $(cat copied) /mnt/evidence/audit", "file"},
     {"proof", "Verify", "[--json] --key VKEY [--witness VKEY]... FILE [RECORD]",
 	"verify the proof of one record, or a certificate, without the log",
