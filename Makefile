@@ -622,6 +622,7 @@ KENNEL = \
 	supervisor/draft/package_files.o \
 	supervisor/draft/preset.o \
 	supervisor/draft/script.o \
+	supervisor/draft/signed_set.o \
 	supervisor/import/backup.o \
 	supervisor/import/config_file.o \
 	supervisor/import/config_tree.o \
@@ -650,6 +651,7 @@ KENNEL = \
 	supervisor/install/python.o \
 	supervisor/install/signature_report.o \
 	supervisor/install/signatures.o \
+	supervisor/install/signed_check.o \
 	supervisor/install/store.o \
 	supervisor/install/update.o \
 	supervisor/install/verb_install.o \
@@ -1231,6 +1233,7 @@ UNIT_install = \
 	policy/lang/host.o \
 	policy/lang/remote_url.o \
 	supervisor/draft/npm_lock.o \
+	supervisor/draft/signed_set.o \
 	supervisor/install/file_tree.o \
 	supervisor/install/npm_settings.o \
 	supervisor/install/signature_report.o \

@@ -29,12 +29,16 @@ is_plain(const char *text)
 	return n > 0;
 }
 
+/* "" if it is missing, "?" if it is no short plain text. */
 static char *
 text_of(json_t *value, const char *key)
 {
-	const char *text = json_string_value(json_object_get(value, key));
+	json_t *found = json_object_get(value, key);
+	const char *text = json_string_value(found);
 
-	return strdup(text == NULL || !is_plain(text) ? "" : text);
+	if (found == NULL || (text != NULL && text[0] == '\0'))
+		return strdup("");
+	return strdup(text == NULL || !is_plain(text) ? "?" : text);
 }
 
 static int
@@ -144,30 +148,40 @@ lock_free(struct lock *lock)
 	*lock = (struct lock){NULL, 0};
 }
 
-/* NAME of node_modules/a/node_modules/NAME, or that of an alias. */
-static const char *
-name_of(const struct lock_package *p)
+const char *
+lock_place(const struct lock_package *p)
 {
 	static const char modules[] = "node_modules/";
 	const char *name = p->path, *next;
 
-	if (p->name[0] != '\0')
-		return p->name;
 	while ((next = strstr(name, modules)) != NULL)
 		name = next + sizeof(modules) - 1;
 	return name;
 }
 
 const char *
+lock_name(const struct lock_package *p)
+{
+	return p->name[0] != '\0' ? p->name : lock_place(p);
+}
+
+bool
+lock_within(const struct lock_package *p)
+{
+	return p->bundled && !p->link && p->resolved[0] == '\0' &&
+	       p->integrity[0] == '\0';
+}
+
+const char *
 lock_unsigned(const struct lock_package *p, const char *registry)
 {
 	char own[3 * TEXT_MAX + 16];
-	const char *name = name_of(p), *base = strchr(name, '/');
+	const char *name = lock_name(p), *base = strchr(name, '/');
 
 	if (p->link)
 		return "it is a link to a directory";
-	if (p->bundled && p->resolved[0] == '\0' && p->integrity[0] == '\0')
-		return NULL; /* bytes of the package above it */
+	if (lock_within(p))
+		return NULL;
 	if (strncmp(p->integrity, "sha512-", 7) != 0)
 		return "it has no SHA-512";
 	(void)snprintf(own, sizeof(own), "%s%s/-/%s-%s.tgz", registry, name,

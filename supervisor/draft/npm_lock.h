@@ -33,6 +33,12 @@ int lock_read(const char *dir, struct lock *ret);
 /* Takes the text of one: the same. */
 int lock_take(const char *text, size_t len, struct lock *ret);
 void lock_free(struct lock *);
+/* NAME of node_modules/a/node_modules/NAME: what the code of other packages asks for. */
+const char *lock_place(const struct lock_package *);
+/* The name under which the registry has it: of an alias, another. */
+const char *lock_name(const struct lock_package *);
+/* Are its bytes those of the package above it, that is, is it bundled and from nowhere? */
+bool lock_within(const struct lock_package *);
 /* Why the registry with this URL (with a slash at its end) cannot have signed what is
  * installed for this package; NULL: it can.  A static text. */
 const char *lock_unsigned(const struct lock_package *, const char *registry);

@@ -15,6 +15,7 @@
 #include "supervisor/cli/cli.h"
 #include "supervisor/base/other_verb.h"
 #include "supervisor/draft/draft.h"
+#include "supervisor/draft/signed_set.h"
 
 #define OUTPUT_MAX (64u << 10)
 #define CELL_NAME  "npm-install"
@@ -91,18 +92,50 @@ put_needs(const struct installer *in, FILE *out)
 	return draft_needs(&d, "    ", out);
 }
 
+/* Outside of what the cell may write. */
+static void
+signed_path(const struct installer *in, char ret[PATH_MAX])
+{
+	(void)snprintf(ret, PATH_MAX, "%.4000s/signed.js", in->staging.dir); /* fits */
+}
+
+/* Does node load a script that keeps what npm verifies?  An interpreter with another name
+ * may not have the option; then no package counts as verified. */
+static bool
+keeps_signed(const struct installer *in, enum npm_cell cell)
+{
+	const char *slash = strrchr(in->npm.node, '/');
+
+	return cell == CELL_AUDIT && slash != NULL && strncmp(slash, "/node", 5) == 0;
+}
+
+static int
+put_run(const struct installer *in, enum npm_cell cell, FILE *out)
+{
+	char path[PATH_MAX];
+	int r;
+
+	fprintf(out, "    run");
+	r = draft_word(out, in->npm.node);
+	signed_path(in, path);
+	if (r == 0 && keeps_signed(in, cell)) {
+		fprintf(out, " --require");
+		r = draft_word(out, path);
+	}
+	if (r == 0)
+		r = draft_word(out, in->npm.script);
+	fprintf(out, " **\n");
+	return r == 0 && keeps_signed(in, cell) ? put(out, "read", path, "") : r;
+}
+
 static int
 put_policy(const struct installer *in, enum npm_cell cell, FILE *out)
 {
 	const char *slash = strrchr(in->npm.node, '/');
 	int r;
 
-	fprintf(out, "server " CELL_NAME " {\n    about \"npm, installing a package\"\n"
-		     "    run");
-	r = draft_word(out, in->npm.node);
-	if (r == 0)
-		r = draft_word(out, in->npm.script);
-	fprintf(out, " **\n");
+	fprintf(out, "server " CELL_NAME " {\n    about \"npm, installing a package\"\n");
+	r = put_run(in, cell, out);
 	if (geteuid() == 0)
 		fprintf(out, "    user \"%u\"\n", in->user);
 	if (r == 0)
@@ -174,7 +207,7 @@ int
 installer_npm(const struct installer *in, enum npm_cell cell,
     const struct npm_words *more, char **ret_output)
 {
-	char policy[PATH_MAX], cache[PATH_MAX], tree[PATH_MAX];
+	char policy[PATH_MAX], script[PATH_MAX], cache[PATH_MAX], tree[PATH_MAX];
 	struct npm_words w = {.n = 0};
 	int r;
 
@@ -182,16 +215,22 @@ installer_npm(const struct installer *in, enum npm_cell cell,
 	    policy, sizeof(policy), "%.4000s/npm.kennel", in->staging.dir); /* fits */
 	(void)snprintf(cache, sizeof(cache), "%.4000s/cache", in->staging.work);
 	(void)snprintf(tree, sizeof(tree), "%.4000s/tree", in->staging.work);
+	signed_path(in, script);
 	*ret_output = NULL;
 	r = write_policy(in, cell, policy);
+	if (r == 0 && keeps_signed(in, cell))
+		r = verb_write(script, signed_script, strlen(signed_script), 0644);
 	if (r < 0) {
-		log_error("unable to write %s: %s", policy, strerror(-r));
+		log_error("unable to write in %s: %s", in->staging.dir, strerror(-r));
 		return EXIT_FAILED;
 	}
 	npm_word(&w, "exec");
 	add_option(&w, "--policy", policy);
 	add_option(&w, CELL_NAME, "--");
-	add_option(&w, in->npm.node, in->npm.script);
+	npm_word(&w, in->npm.node);
+	if (keeps_signed(in, cell))
+		add_option(&w, "--require", script);
+	npm_word(&w, in->npm.script);
 	for (int i = 0; i < more->n; i++)
 		npm_word(&w, more->word[i]);
 	add_option(&w, "--prefix", tree);

@@ -63,6 +63,9 @@ enum signatures installer_audit(const struct installer *, char ret_why[256]);
  * after reporting why not. why: the reason, or NULL. */
 int installer_record(
     const struct installer *, enum signatures, bool allowed, const char *why);
+/* signed_check.c: after npm's success: is each installed package one whose digest npm has
+ * found signed?  ret_why, if not: the first that is not, and why, printable. */
+enum signatures signed_check(const struct installer *, char ret_why[256]);
 /* signature_report.c: the outcome, from npm's exit status and what it printed, or NULL. */
 enum signatures signatures_of(int status, const char *output, char ret_why[256]);
 

@@ -111,46 +111,13 @@ tell_scripts(const char *path, bool scripts)
 	lock_free(&lock);
 }
 
-/* npm verifies the packages that were asked of the registry by name, and reports success also
- * if some were not: such as those by URL, by git and by directory. */
-static enum signatures
-check_lock(const struct installer *in, char ret_why[256])
-{
-	char tree[PATH_MAX], registry[REMOTE_URL_MAX + 2];
-	enum signatures found = SIGNATURES_VERIFIED;
-	size_t len = strlen(in->npm.registry);
-	struct lock lock;
-	const char *why;
-	int r;
-
-	(void)snprintf(tree, sizeof(tree), "%.4000s/tree", in->staging.work); /* fits */
-	(void)snprintf(registry, sizeof(registry), "%s%s", in->npm.registry,
-	    len > 0 && in->npm.registry[len - 1] == '/' ? "" : "/"); /* fits */
-	r = lock_read(tree, &lock);
-	if (r < 0 || lock.n == 0) {
-		(void)snprintf(ret_why, 256, "npm left no readable list of packages");
-		found = SIGNATURES_SKIPPED;
-	}
-	for (size_t i = 0; found == SIGNATURES_VERIFIED && i < lock.n; i++) {
-		why = lock_unsigned(&lock.package[i], registry);
-		if (why == NULL)
-			continue;
-		(void)snprintf(ret_why, 256, "%.120s %.40s has no signature: %s",
-		    lock.package[i].path + strlen("node_modules/"),
-		    lock.package[i].version, why); /* fits */
-		found = SIGNATURES_SKIPPED;
-	}
-	lock_free(&lock);
-	return found;
-}
-
 static enum signatures
 find_signatures(const struct installer *in, char ret_why[256])
 {
 	if (in->dir == NULL) {
 		enum signatures found = installer_audit(in, ret_why);
 
-		return found == SIGNATURES_VERIFIED ? check_lock(in, ret_why) : found;
+		return found == SIGNATURES_VERIFIED ? signed_check(in, ret_why) : found;
 	}
 	(void)snprintf(ret_why, 256, "the package is a directory"); /* fits */
 	return SIGNATURES_SKIPPED;

@@ -85,7 +85,8 @@ scan(const char *output, struct json_message *ret)
 
 	if (end != NULL && *at != '{') {
 		at = strstr(output, "\n{");
-		at += at != NULL;
+		if (at != NULL)
+			at++;
 	}
 	if (end == NULL || at == NULL || end < at)
 		return -EINVAL;

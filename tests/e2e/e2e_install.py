@@ -301,10 +301,37 @@ def required():
         check("are verified." not in out, out)
     code, out, err = h.install("f", "--no-start", "--", "npx", "hello@1.0.0")
     equal((code, last()[1:3]), (0, ("unverified", "allow")), out + err)
-    for n, (url, lock) in enumerate(((None, {"inBundle": True, "resolved": "", "integrity": ""}),
-                                     (registry.url + "other/-/other-2.0.0.tgz", {"name": "other"}))):
-        dep.url, dep.json["lock"] = url, lock
-        equal(h.install("g%d" % n, *need, "npx", "hello@1.0.0")[0], 0, "bytes of the package above; an alias")
+    dep.url, dep.json["lock"] = None, {"inBundle": True, "resolved": "", "integrity": ""}
+    equal(h.install("g", *need, "npx", "hello@1.0.0")[0], 0, "bytes of the package above")
+    dep.json["lock"] = {"inBundle": True, "resolved": registry.url + "x" * 2000, "integrity": ""}
+    equal(h.install("q", *need, "npx", "hello@1.0.0")[0], 69, "an address that is too long is one")
+    # the registry signed other bytes, or npm did not look at all of them
+    dep.json["lock"] = {}
+    dep.signs = b"others"
+    code, out, err = h.install("q", *need, "npx", "hello@1.0.0")
+    equal(code, 69, out + err)
+    within("dep 2.0.0 has no signature: npm found no signature of its name, version and digest", err)
+    equal(last()[1:3], ("unverified", "deny"))
+    dep.signs = None
+    equal(h.install("s", *need, "npx", "hello@1.0.0")[0], 0, "the control")
+    for signed, why in ((b"", "npm found no signature"), (b"hello@1.0.0", "npm left no list of what it verified"),
+                        (b"a b\n", "npm left no list of what it verified")):
+        registry.answer = lambda path: said if path.endswith("/said") else signed if path.endswith("/signed") else answer(path)
+        code, out, err = h.install("q", *need, "npx", "hello@1.0.0")
+        equal(code, 69, (signed, out + err))
+        within(why, err)
+    registry.answer = lambda path: said if path.endswith("/said") else answer(path)
+    # another package in its place: only if a package.json that is installed names it there
+    other = Package("other", "2.0.0", {})
+    other.packed = dep.tarball()
+    dep.url, dep.json["lock"] = registry.url + other.address(), {"name": "other"}
+    registry.packages.append(other)
+    code, out, err = h.install("q", *need, "npx", "hello@1.0.0")
+    equal(code, 69, out + err)
+    within("dep 2.0.0 has no signature: it is another package, which no installed package.json names there", err)
+    for n, (wanted, status) in enumerate((("npm:other@^2", 0), ("npm:other", 0), ("npm:otherwise@^2", 69), ("other@^2", 69))):
+        registry.packages[0] = hello(needs={"dep": wanted})
+        equal(h.install("alias%d" % n, *need, "npx", "hello@1.0.0")[0], status, wanted)
     d = h.dir + "/own"
     os.makedirs(d)
     for name, text in hello("own").files.items():
@@ -483,6 +510,28 @@ def held():
     s.close()
     equal(h.install("--gc", "--yes")[0], 0)
     check(not os.path.exists(at), "the control: after the session")
+    registry.close()
+
+
+@test("--update names a dependency whose bytes or address are others under the same version")
+def update_bytes():
+    dep = Package("dep", "2.0.0", {"index.js": "1\n"})
+    registry = Registry(hello(needs={"dep": "*"}), dep)
+    h = Home("bytes", registry)
+    equal(h.install("hello", "--no-start", "--", "npx", "hello")[0], 0)
+    line = "  ~ dep 2.0.0, with another digest or address\n"
+    code, out, err = h.install("--update", "hello")
+    equal((code, line in out), (0, False), "the control: " + out + err)
+    for what in ("bytes", "address"):
+        if what == "bytes":
+            dep.files["index.js"], dep.packed = "2\n", None
+        else:
+            dep.url = registry.url + "payload.tgz"
+        code, out, err = h.install("--update", "hello")
+        equal(code, 1, (what, out + err))
+        within(line, out, what)
+        equal(h.install("--update", "hello", "--yes")[0], 0, what)
+        equal(h.install("--update", "hello")[0], 0, what + ": the same again")
     registry.close()
 
 

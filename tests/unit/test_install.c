@@ -21,6 +21,7 @@
 #include "supervisor/draft/npm_lock.h"
 #include "supervisor/install/file_tree.h"
 #include "supervisor/install/installer.h"
+#include "supervisor/draft/signed_set.h"
 #include "tests/unit/corpus.h"
 
 static char top[] = "/tmp/kennel-install-XXXXXX";
@@ -272,6 +273,50 @@ signatures(void **state)
 	assert_int_equal(signatures_of(0, "{}", why), SIGNATURES_VERIFIED);
 }
 
+/* One line of the set, whole, is what verifies a package. */
+static void
+signed_lines(void **state)
+{
+	static const char *const bad[] = {
+	    "a@1:b", "a@1:b\nc", "a@1 :b\n", "a\r\n", "\xc3\xa4\n"};
+	static const char text[] =
+	    "b@1.0.0:sha512-B\na@1.0.0:sha512-A\n@s/c@2.0.0:sha512-C\n";
+	static const struct {
+		struct lock_package p;
+		bool found;
+	} row[] = {
+#define AT(where) .path = (char *)"node_modules/" where
+#define IS(v, i)  .version = (char *)v, .integrity = (char *)i
+	    {{AT("a"), IS("1.0.0", "sha512-A"), .name = (char *)""}, true},
+	    {{AT("x/node_modules/a"), IS("1.0.0", "sha512-A"), .name = (char *)""}, true},
+	    {{AT("@s/c"), IS("2.0.0", "sha512-C"), .name = (char *)""}, true},
+	    {{AT("x"), IS("2.0.0", "sha512-C"), .name = (char *)"@s/c"}, true},
+	    {{AT("a"), IS("1.0.0", "sha512-B"), .name = (char *)""}, false},
+	    {{AT("a"), IS("1.0.1", "sha512-A"), .name = (char *)""}, false},
+	    {{AT("a"), IS("1.0.0", "sha512-"), .name = (char *)""}, false},
+	    {{AT("c"), IS("2.0.0", "sha512-C"), .name = (char *)""}, false},
+	    {{AT("a"), IS("1.0.0", "sha512-A"), .name = (char *)"b"}, false},
+#undef AT
+#undef IS
+	};
+	struct signed_set set;
+
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		assert_int_equal(signed_take(bad[i], strlen(bad[i]), &set), -EBADMSG);
+		assert_false(signed_has(&set, &row[0].p));
+		signed_free(&set);
+	}
+	assert_int_equal(signed_take("a\0\n", 3, &set), -EBADMSG);
+	signed_free(&set);
+	assert_int_equal(signed_take("", 0, &set), 0);
+	assert_false(signed_has(&set, &row[0].p));
+	signed_free(&set);
+	assert_int_equal(signed_take(text, strlen(text), &set), 0);
+	for (size_t i = 0; i < ARRAY_LEN(row); i++)
+		assert_int_equal(signed_has(&set, &row[i].p), row[i].found);
+	signed_free(&set);
+}
+
 static void
 corpus(void **state)
 {
@@ -289,6 +334,7 @@ main(void)
 	    cmocka_unit_test(settings),
 	    cmocka_unit_test(lockfile),
 	    cmocka_unit_test(signatures),
+	    cmocka_unit_test(signed_lines),
 	    cmocka_unit_test(corpus),
 	};
 	int failed;
