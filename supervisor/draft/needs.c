@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "policy/compile/compile.h"
@@ -66,6 +67,28 @@ is_python(const struct needs *n, const char *path)
 	return script_runtime(path) && access(file, F_OK) == 0;
 }
 
+/* A directory, or a file that begins like a program: what a package names as a library
+ * can be any file. */
+static bool
+is_library(const char *path)
+{
+	char head[4];
+	struct stat st;
+	FILE *f;
+	bool is;
+
+	if (stat(path, &st) < 0)
+		return false;
+	if (!S_ISREG(st.st_mode))
+		return S_ISDIR(st.st_mode);
+	if ((f = fopen(path, "re")) == NULL)
+		return false;
+	is = fread(head, 1, sizeof(head), f) == sizeof(head) &&
+	     memcmp(head, "\177ELF", sizeof(head)) == 0;
+	(void)fclose(f); /* only read */
+	return is;
+}
+
 static bool
 is_own(const struct needs *n, const struct policy_need *need)
 {
@@ -74,9 +97,11 @@ is_own(const struct needs *n, const struct policy_need *need)
 	(void)snprintf(libs, sizeof(libs), "%s/lib", n->root); /* fits */
 	if (n->root[0] == '\0' || !is_below(need->path, n->root))
 		return false;
-	return need->start ? is_python(n, need->path)
-			   : is_below(need->path, libs) ||
-				 strstr(need->path + strlen(n->root), "/lib64/") != NULL;
+	if (need->start)
+		return is_python(n, need->path);
+	return is_library(need->path) &&
+	       (is_below(need->path, libs) ||
+		   strstr(need->path + strlen(n->root), "/lib64/") != NULL);
 }
 
 static void

@@ -259,6 +259,24 @@ def draft_of_prefix():
     within(b"add `read %s/lib/libtwo.so`" % at.encode(), r.stderr)
 
 
+@test("init: a program that a user installed names a file that is no library, beside its libraries", seconds=120)
+def draft_of_hostile_prefix():
+    d = scene("content-prefix-key")
+    at = d + "/home/prefix"
+    put(at + "/lib/app/token", KEY, 0o644)
+    put(at + "/lib/app/own.so", elf(), 0o644)
+    for named, sign in (("own.so", ""), ("token", "# it names this; review it before it is granted:  ")):
+        for what in ({"needed": [at + "/lib/app/" + named]}, {"needed": [named], "runpath": "$ORIGIN/../lib/app"},
+                     {"interp": at + "/lib/app/" + named}):
+            put(at + "/bin/srv", elf(**what))
+            text, path = init(d, at + "/bin/srv")
+            line = "    %sread %s/lib/app/%s\n" % (sign, at, named)
+            if named == "token":
+                absent("\n    read %s/lib/app" % at, text, what)
+            elif "interp" not in what:  # a loader must parse as one
+                within("\n" + line, text, "the control")
+
+
 @test("init: an environment of a Python that a user installed, and one that leads to a program of the user's", seconds=120)
 def draft_of_environment():
     d = scene("content-uv")
