@@ -20,22 +20,22 @@ say() {
 
 # ---- lists -----------------------------------------------------------------
 # What each program's objects may be: an extended regular expression.
-kennel_may='^(supervisor/main|supervisor/(base|launch|launch/find|cli|catalog|draft|import|install|learn|doctor|pin|help|mcp|mcp/line|json|hub|schema|answer|approve|registry|secrets|servers|accept|serve|serve/approvals|serve/asked|serve/launcher|serve/tools|screen|status|top)/[a-z0-9_]+|supervisor/console/verb_console|supervisor/audit/(connect|audit_help|write_test|(log|query|report|ship|verify)/[a-z0-9_]+)|leash/audit/(writer|event)|leash/keeper/(confirmed|connect)|policy/[a-z0-9_/]+|shim/(base|help|host)/[a-z0-9_]+)\.o$'
+kennel_may='^(supervisor/main|supervisor/(base|launch|launch/find|cli|catalog|draft|import|install|learn|doctor|pin|help|mcp|mcp/line|json|hub|schema|answer|approve|registry|secrets|servers|accept|serve|serve/approvals|serve/asked|serve/launcher|serve/tools|screen|status|top)/[a-z0-9_]+|supervisor/console/verb_console|supervisor/audit/(connect|audit_help|write_test|(kept|log|query|report|ship|verify)/[a-z0-9_]+)|leash/audit/(writer|event)|leash/keeper/(confirmed|connect)|policy/[a-z0-9_/]+|shim/(base|help|host)/[a-z0-9_]+)\.o$'
 # A page for a browser: nothing of a leash, not even the writer of the log.
 console_may='^(supervisor/(base|json)/[a-z0-9_]+|supervisor/answer/(approval_id|open_list|session)|supervisor/approve/(queue|refusals)|supervisor/console/(approvals|browser|command_runs|events|http|keys|launcher|link_socket|logins|main|pages|records|request_check|routes|session_sockets|views)|shim/(base|host)/[a-z0-9_]+)\.o$'
-recorder_may='^(supervisor/audit/(log|recorder)/[a-z0-9_]+|leash/audit/(writer|event)|shim/base/[a-z0-9_]+)\.o$'
-verify_may='^(supervisor/audit/(log|verify)/[a-z0-9_]+|leash/audit/(writer|event)|shim/(base|help)/[a-z0-9_]+)\.o$'
-ship_may='^(supervisor/audit/(audit_help|(log|query|report|ship)/[a-z0-9_]+)|leash/audit/(writer|event)|shim/(base|help)/[a-z0-9_]+)\.o$'
+recorder_may='^(supervisor/audit/(kept|log|recorder)/[a-z0-9_]+|leash/audit/(writer|event)|shim/base/[a-z0-9_]+)\.o$'
+verify_may='^(supervisor/audit/(kept|log|verify)/[a-z0-9_]+|leash/audit/(writer|event)|shim/(base|help)/[a-z0-9_]+)\.o$'
+ship_may='^(supervisor/audit/(audit_help|(kept|log|query|report|ship)/[a-z0-9_]+)|leash/audit/(writer|event)|shim/(base|help)/[a-z0-9_]+)\.o$'
 keeper_may='^(leash/keeper/(main|peers|answer|change|confirm|store|key|key_list|fido_child|fido/fido_wire)|leash/vault/(secret_path|vault|locked_pages)|leash/vault_file/(edit|key|recovery_phrase|save|vault_file)|shim/base/[a-z0-9_]+)\.o$'
 # What a browser sent is read beside the keeper, not in it.
 fido_may='^(leash/keeper/fido/[a-z_]+|shim/base/[a-z0-9_]+)\.o$'
-secret_may='^(leash/secret/(main|verbs|list|fields|input|keys|request|secret_program|start_keeper|dialogs|pinentry)|leash/keeper/connect|leash/vault/(secret_path|vault|locked_pages|fingerprint)|policy/(sealed/[a-z0-9_/]+|tokens/token_format)|shim/base/[a-z0-9_]+)\.o$'
+secret_may='^(leash/secret/(main|verbs|list|fields|input|keys|request|secret_program|start_keeper|dialogs|pinentry)|leash/keeper/connect|leash/vault/(secret_path|vault|locked_pages|fingerprint)|policy/(address/address|sealed/[a-z0-9_/]+|tokens/token_format)|shim/base/[a-z0-9_]+)\.o$'
 # The page that a value is typed into; kennel-secret itself serves no HTTP.
-form_may='^(leash/secret/(main|verbs|list|fields|form|form_answer|form_program|input|keys|request|start_keeper)|leash/keeper/connect|leash/vault/(secret_path|vault|locked_pages|fingerprint)|policy/(sealed/[a-z0-9_/]+|tokens/token_format)|shim/base/[a-z0-9_]+|shim/host/(http_heads|loopback(_peers)?))\.o$'
+form_may='^(leash/secret/(main|verbs|list|fields|form|form_answer|form_program|input|keys|request|start_keeper)|leash/keeper/connect|leash/vault/(secret_path|vault|locked_pages|fingerprint)|policy/(address/address|sealed/[a-z0-9_/]+|tokens/token_format)|shim/base/[a-z0-9_]+|shim/host/(http_heads|loopback(_peers)?))\.o$'
 # The server's bytes and the host's resolver are in programs of their own.
 remote_may='^(leash/(remote|scrub)/[a-z_]+|leash/vault/(copied_value|locked_pages|vault)|shim/base/[a-z0-9_]+)\.o$'
-egress_may='^(leash/egress/(address|client_hello|connection|dial_wire|dns|egress_wire|events|greeting|kernel_refusals|listeners|name_addresses|plan|relay|resolver|splice)|policy/sealed/[a-z0-9_/]+|shim/base/[a-z0-9_]+)\.o$'
-dial_may='^(leash/egress/(address|attempt|dial_wire|dialer|host_facts|lookup)|policy/sealed/[a-z0-9_/]+|shim/base/[a-z0-9_]+|shim/host/nsswitch)\.o$'
+egress_may='^(leash/egress/(address|client_hello|connection|dial_wire|dns|egress_wire|events|greeting|kernel_refusals|listeners|name_addresses|plan|relay|resolver|splice)|policy/(address/address|sealed/[a-z0-9_/]+)|shim/base/[a-z0-9_]+)\.o$'
+dial_may='^(leash/egress/(address|attempt|dial_wire|dialer|host_facts|lookup)|policy/(address/address|sealed/[a-z0-9_/]+)|shim/base/[a-z0-9_]+|shim/host/nsswitch)\.o$'
 shim_may='^(shim/[a-z0-9_]+|shim/base/(wire|fd))\.o$'
 
 judge_list() { # OBJECTS MAY
@@ -173,17 +173,17 @@ caught "kennel-form that could open a vault" \
     "$(judge_list "$FORM leash/vault_file/key.o" "$form_may")"
 caught "kennel-form that could start a dialog" \
     "$(judge_list "$FORM leash/secret/pinentry.o" "$form_may")"
-# policy/sealed is what a leash may know of policies: all of it, and nothing else.  The formats of
-# tokens are beside it: tables, without a parser.
+# policy/sealed is what a leash may know of policies: all of it, and nothing else.  The scopes of
+# addresses and the formats of tokens are beside it: tables, without a parser.
 sealed_apart() { # LEASH's objects: what lies on one side only
 	{
 		for o in $1; do
 			case $o in policy/*) echo "$o" ;; esac
 		done
-		find policy/sealed policy/tokens -name '*.c' | sed 's/c$/o/'
+		find policy/address policy/sealed policy/tokens -name '*.c' | sed 's/c$/o/'
 	} | sort | uniq -u
 }
-ask "kennel-leash links exactly policy/sealed and policy/tokens of policy" "$(sealed_apart "$LEASH")"
+ask "kennel-leash links exactly policy/address, policy/sealed and policy/tokens of policy" "$(sealed_apart "$LEASH")"
 caught "kennel-leash with the parser" "$(sealed_apart "$LEASH policy/lang/parse.o")"
 ask "kennel-egress is made of its rooms" "$(judge_list "$EGRESS" "$egress_may")"
 caught "kennel-egress that could ask the host's resolver" \
