@@ -20,7 +20,7 @@
 #define SEALED_MOUNTS_MAX   4096                  /* of one server */
 #define SEALED_NAME_LEN_MAX 255
 #define SEALED_PIN_NAME_MAX 4096 /* of a definition */
-#define SEALED_FILTERS_MAX  8 /* of one server */
+#define SEALED_FILTERS_MAX  8    /* of one server */
 #define SEALED_INSNS_MAX    4096
 #define SEALED_PATH_LEN_MAX 4095
 #define SEALED_SYSCALLS_MAX 2048 /* of one filter */

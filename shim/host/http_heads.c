@@ -206,7 +206,7 @@ http_heads_run(struct http_heads *h, uint64_t *ret_ms)
 	}
 	explicit_bzero(h->head, sizeof(h->head)); /* it has the key of a page */
 	expire(h);
-	/* Last: what ended makes room for those that wait, of which no event tells again. */
+	/* Last: what ended makes room for those that wait, and they raise no event again. */
 	for (size_t i = 0; i < LOOPBACK_SOCKETS; i++)
 		take(h, h->listen[i]);
 	lower_to_next_end(h, ret_ms);

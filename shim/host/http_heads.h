@@ -58,7 +58,7 @@ int http_heads_open(struct http_heads *, const int listen[LOOPBACK_SOCKETS]);
 /* Takes what arrived, and gives connections to fn: how many. ret_ms is lowered to when there
  * is more to do. */
 size_t http_heads_run(struct http_heads *, uint64_t *ret_ms);
-/* The library tells of a connection that fn gave it: its start, and its end. */
+/* The library reports a connection that fn gave it: its start, and its end. */
 struct http_connection *http_heads_started(struct http_heads *, int fd);
 void http_heads_ended(struct http_connection *); /* or NULL */
 

@@ -43,6 +43,16 @@ struct showing {
 	size_t param_n;
 };
 
+struct json
+pin_value(const void *bytes, size_t len)
+{
+	struct json_message m;
+
+	/* it was scanned before it got its canonical form */
+	return json_scan(bytes, len, &m) < 0 ? (struct json){bytes, len, JSON_IS_NULL}
+					     : m.root;
+}
+
 static struct json
 get(struct json object, const char *name)
 {

@@ -75,16 +75,6 @@ pin_kind_word(enum sealed_pin_kind kind)
 	return "thing";
 }
 
-struct json
-pin_value(const void *bytes, size_t len)
-{
-	struct json_message m;
-
-	/* it was scanned before it got its canonical form */
-	return json_scan(bytes, len, &m) < 0 ? (struct json){bytes, len, JSON_IS_NULL}
-					     : m.root;
-}
-
 /* ---- rows ------------------------------------------------------------------ */
 
 static void
@@ -128,13 +118,15 @@ row_known(const struct pinning *p, const struct row *row)
 	return 0;
 }
 
+/* A sealed policy could not hold it. */
 static int
-too_long(struct pinning *p, const struct row *row)
+too_long(struct pinning *p, const char *what, enum sealed_pin_kind kind, size_t len,
+    unsigned most)
 {
-	char why[128]; /* a sealed policy could not hold it */
+	char why[128];
 
-	(void)snprintf(why, sizeof(why), "a %s has %zu bytes: expected at most %u",
-	    pin_kind_word(row->kind), row->body.len, SEALED_STR_LEN_MAX);
+	(void)snprintf(why, sizeof(why), "%s %s has %zu bytes: expected at most %u", what,
+	    pin_kind_word(kind), len, most);
 	return failed(p, -EMSGSIZE, why);
 }
 
@@ -151,7 +143,7 @@ row_keep(struct pinning *p, struct row *row)
 		return 0;
 	}
 	if (row->body.len > SEALED_STR_LEN_MAX)
-		return too_long(p, row);
+		return too_long(p, "a", row->kind, row->body.len, SEALED_STR_LEN_MAX);
 	p->bytes += row->body.len + row->name.len;
 	if (p->row_n == ROWS_MAX || p->bytes > BYTES_MAX)
 		return failed(p, -E2BIG, "the server defines more than can be pinned");
@@ -199,23 +191,6 @@ by_row(const void *one, const void *two)
 
 /* ---- requests --------------------------------------------------------------- */
 
-/* A sealed policy could not hold it. */
-static int
-name_refused(struct pinning *p, enum sealed_pin_kind kind, int r)
-{
-	char why[128];
-
-	if (r == -EMSGSIZE)
-		(void)snprintf(why, sizeof(why),
-		    "the name of a %s is too long: expected at most %u bytes",
-		    pin_kind_word(kind), SEALED_PIN_NAME_MAX);
-	else
-		(void)snprintf(why, sizeof(why),
-		    "the name of a %s has a NUL, or half of a character",
-		    pin_kind_word(kind));
-	return failed(p, r, why);
-}
-
 static int
 add_items(struct pinning *p, const struct list *l, struct json items, const char *variant)
 {
@@ -235,8 +210,11 @@ add_items(struct pinning *p, const struct list *l, struct json items, const char
 		if (json_get(item, l->name, &name) < 0 || name.type != JSON_IS_STRING)
 			return failed(p, -EPROTO, "a definition has no name");
 		r = json_text(name, text, sizeof(text), &len);
+		if (r == -EMSGSIZE)
+			return too_long(
+			    p, "the name of a", l->kind, name.len, SEALED_PIN_NAME_MAX);
 		if (r < 0)
-			return name_refused(p, l->kind, r);
+			return failed(p, r, "a name has a NUL, or half of a character");
 		r = row_add(p, l->kind, name, item, variant);
 	}
 	return r;

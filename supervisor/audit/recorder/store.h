@@ -95,7 +95,7 @@ void store_close(struct store *);
 void store_rest(struct store *);
 /* Computes the right edge at this size from the records and the tiles: 0, -EBADMSG. */
 int store_edge(struct store *, uint64_t size);
-/* The last checkpoint of at most this size; ret->size is 0 if there is none. */
+/* The last checkpoint of at most this size; ret->size is 0 without one. */
 int store_last_cp(struct store *, uint64_t most, struct stored_cp *ret);
 /* Counts the checkpoints of this epoch in this file, without the one copied from the
  * previous file. */
