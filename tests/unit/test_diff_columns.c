@@ -34,7 +34,7 @@ static const char text[] =
     "server s {\n"
     "	about \"for tests\"\n"
     "	run /bin/sh -c true\n"
-    "	cwd /var/tmp\n"
+    "	cwd /srv\n"
     "	user nobody\n"
     "	env MODE = \"one\"\n"
     "	env LANG\n"
@@ -46,11 +46,11 @@ static const char text[] =
     "allowed }\n"
     "	read /usr/share\n"
     "	read /usr/lib { optional }\n"
-    "	write /var/tmp\n"
+    "	write /srv\n"
     "	hide /usr/share/doc\n"
-    "	hide /var/tmp/x { optional }\n"
+    "	hide /srv/x { optional }\n"
     "	tmp 16M\n"
-    "	exec allow /usr/bin/env one * a-* x|y ** from /bin/sh in /var/tmp with "
+    "	exec allow /usr/bin/env one * a-* x|y ** from /bin/sh in /srv with "
     "env CI GITHEAD_*"
     " except one x ** " UNTIL("T-1",
 	"02") "	exec ask /usr/bin/env two with key because \"b\" instead \"i\"\n"
@@ -263,9 +263,9 @@ put_number(struct change *c, size_t *n, uint32_t v)
 static size_t
 change_text(const struct sealed_field *f, const uint8_t *at, struct change *c)
 {
-	static const char *const more[] = {"", "get_x", "/usr/share", "/var/tmp", "one",
-	    "x", "y", "a.example.com", "A_TOKEN", "MODE", "nobody", "columns",
-	    "for tests", "ptrace", "joe"};
+	static const char *const more[] = {"", "get_x", "/usr/share", "/srv", "one", "x",
+	    "y", "a.example.com", "A_TOKEN", "MODE", "nobody", "columns", "for tests",
+	    "ptrace", "joe"};
 	struct sealed_ref old, ref;
 	size_t n = 0, i;
 
