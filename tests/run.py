@@ -219,7 +219,8 @@ def unit_jobs(stage, user):
             name = "%s/%s" % (kind, os.path.basename(p))
             # The staged program: what it starts as another user must be able to
             # reach it, also if the clone is in a directory of mode 0700.
-            yield Job(name, [p], cwd=ROOT if BUILD == "build" else stage.path, seconds=120)
+            yield Job(name, [p], cwd=ROOT if BUILD == "build" else stage.path,
+                      seconds=120 if kind == "unit" else 300)  # sanitizers: six times as long
             if os.getuid() == 0 and kind == "unit":
                 yield Job(name + " as a user", user.prefix() + [p], env, cwd=stage.path, seconds=120)
 
