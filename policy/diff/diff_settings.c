@@ -194,7 +194,7 @@ tell(struct diff *d, const struct flat *k, const struct pair *from, const struct
 	struct finding f = {.domain = k->domain};
 
 	f.way = from == NULL ? k->added : to == NULL ? k->removed : k->changed(from, to);
-	if (f.way == UNTOLD)
+	if (f.way == UNTOLD || (from == NULL && to == NULL)) /* never neither */
 		return 0;
 	f.set = strdup(from != NULL ? from->name : to->name);
 	f.from_text = strdup(from != NULL ? from->value : "none");
