@@ -27,7 +27,7 @@
 /* Of the list of current policies: docs/FORMAT.current. */
 #define HEAD         "kennel-current-1\n"
 #define END          "end\n"
-#define ID_DIGITS    (2 * POLICY_ID_LEN)
+#define ID_DIGITS    ((size_t)2 * POLICY_ID_LEN)
 #define NUMBER_MAX   18 /* digits of a version */
 #define NAME_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 

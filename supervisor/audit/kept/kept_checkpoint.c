@@ -64,7 +64,7 @@ static int
 read_one(int dir, struct kept *kept)
 {
 	char text[NOTE_MAX], id[ID_LEN + 1];
-	struct stat st;
+	struct stat st = {0};
 	ssize_t n = -1;
 	/* syscalls: openat fstat read */
 	int fd = openat(dir, kept->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

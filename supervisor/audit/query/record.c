@@ -46,7 +46,7 @@ keep(struct room *room, struct span raw)
 /* ---- texts that were cut ----------------------------------------------------------- */
 
 #define CUT_MARK     " ...(cut; SHA-256 of all: "
-#define CUT_MARK_LEN (sizeof(CUT_MARK) - 1 + 2 * REPORT_DIGEST_LEN + 1)
+#define CUT_MARK_LEN (sizeof(CUT_MARK) - 1 + (size_t)2 * REPORT_DIGEST_LEN + 1)
 
 /* The digest of the value n of a field, if its text is only the head of that: cuts has
  * "KEY N DIGEST". */
@@ -60,7 +60,7 @@ digest_of(const struct log_record_field *cuts, const char *key, size_t n)
 		const char *item = log_record_item(cuts, i);
 
 		if (strncmp(item, head, (size_t)len) == 0 &&
-		    hex_is(item + len, strlen(item + len), 2 * REPORT_DIGEST_LEN))
+		    hex_is(item + len, strlen(item + len), (size_t)2 * REPORT_DIGEST_LEN))
 			return item + len;
 	}
 	return NULL;
