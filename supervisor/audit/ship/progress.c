@@ -31,7 +31,7 @@
 #define SIZE_AT  (NEXT_AT + NEXT_LEN + 1)
 #define ROOT_AT  (SIZE_AT + NEXT_LEN + 1)
 #define END_1    (NEXT_AT + NEXT_LEN + 1)
-#define END_2    (ROOT_AT + 2 * MERKLE_HASH_LEN + 1)
+#define END_2    (ROOT_AT + (size_t)2 * MERKLE_HASH_LEN + 1)
 
 int
 ship_place_read(const char *line, size_t len, const char *log, struct ship_place *ret)
