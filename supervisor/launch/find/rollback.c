@@ -26,7 +26,7 @@
 #define ID_DIGITS ((size_t)64)
 #define LINE_CAP  160
 #define SEEN_MAX  (TRUST_KEYS_MAX + 64) /* keys that are trusted, or were */
-#define FILE_MAX  (SEEN_MAX * LINE_CAP)
+#define FILE_MAX  ((size_t)SEEN_MAX * LINE_CAP)
 
 static int
 folder_name(uid_t uid, char out[PATH_MAX])
@@ -203,6 +203,7 @@ rollback_admit_in(const char *folder, const char *name, const struct signed_by *
 	struct seen_list seen;
 	int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
 
+	seen.n = 0;
 	(void)hex_put(mine, id, POLICY_ID_LEN);
 	r = dir < 0 || flock(dir, LOCK_EX) < 0 ? -errno : seen_read(dir, name, &seen);
 	for (size_t i = 0; r == 0 && i < seen.n; i++) {
