@@ -40,7 +40,7 @@ note(struct hub *h, const struct register_order *order, enum registry_outcome ou
 
 	if (order->action == REGISTER_LIST)
 		return 0;
-	if (h->report == NULL || !report_greeted(h->report) || report_late(h->report))
+	if (h->report == NULL || report_late(h->report))
 		return -EPIPE;
 	if (order->action == REGISTER_ADD && outcome != REGISTRY_REFUSED) {
 		r = dump_digest(&order->row, sha256);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # A mistake in the loader of sealed files is fatal, so all of it can be read in one
-# sitting: at most 1640 lines of code (no blank lines, no comments, no line that is
+# sitting: at most 1650 lines of code (no blank lines, no comments, no line that is
 # one brace) between the bytes and the first use.  fields.c is its table, no code.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -25,8 +25,8 @@ count() {
 }
 n=$(count policy/sealed/load.c policy/sealed/check_rows.c policy/sealed/check_rules.c policy/sealed/check_mounts.c policy/sealed/check_bpf.c \
     policy/sealed/simulate_bpf.c policy/sealed/signature_check.c)
-if [ "$n" -gt 1640 ]; then
-	echo "the loader has $n lines of code, at most 1640"
+if [ "$n" -gt 1650 ]; then
+	echo "the loader has $n lines of code, at most 1650"
 	exit 1
 fi
 # the count can fail

@@ -38,8 +38,9 @@ def below(root):
 
 
 def one_of(root, comm):
-    check(wait_for(lambda: below(root).get(comm), LONG) is not None, "no " + comm)
-    return below(root)[comm][0]
+    found = []
+    check(wait_for(lambda: found.extend(below(root).get(comm, [])) or found, LONG) is not None, "no " + comm)
+    return found[0]
 
 
 def error(h, rid, seconds, *parts):
