@@ -176,8 +176,8 @@ def approved():
         # and the first is not asked about again
         s.call(n)
         equal(pending(), [], "asked about again")
-        equal([r["fields"]["verdict"] for r in records_of(env, "approve", n)], ["allow"], n[:9])
-        equal([r["fields"]["verdict"] for r in records_of(env, "approve", twin)], ["deny"], n[:9])
+        check(wait_for(lambda: [r["fields"]["verdict"] for r in records_of(env, "approve", n)] == ["allow"], 5) is not None, n[:9])
+        check(wait_for(lambda: [r["fields"]["verdict"] for r in records_of(env, "approve", twin)] == ["deny"], 5) is not None, n[:9])
         found = ask(env, "who-approved", n, "--json", "--no-header").splitlines()
         equal(len(found), 1, "who-approved by the whole name")
     s.close()

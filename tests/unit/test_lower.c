@@ -532,8 +532,8 @@ links_of_others(void **state)
 {
 	static const char *const lines[] = {"run %s/bin/alias",
 	    "run %s/bin/plain\nexec allow %s/bin/alias", "run %s/way/plain",
-	    "run %s/bin/plain\nread %s/lib\nexec allow %s/bin/tool **\n"
-	    "exec deny %s/bin/alias **",
+	    ("run %s/bin/plain\nread %s/lib\nexec allow %s/bin/tool **\n"
+	     "exec deny %s/bin/alias **"),
 	    "run %s/bin/plain\ndigest %s/bin/alias",
 	    "run %s/bin/plain\nread %s/link/file", "run %s/bin/plain\nread %s/link",
 	    "run %s/bin/plain\nwrite %s/link",
