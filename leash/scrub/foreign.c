@@ -121,7 +121,7 @@ mark_encoded(struct searched *s)
 		bool *mark = s->marked + (at - s->text);
 
 		len = strcspn(at, ".");
-		if (strncasecmp(at, encoded, n) == 0 && memchr(mark, true, len) != NULL)
+		if (strncasecmp(at, encoded, n) == 0 && memchr(mark, 1, len) != NULL)
 			memset(mark, true, len);
 	}
 }

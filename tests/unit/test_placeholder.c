@@ -170,8 +170,8 @@ json(void **state)
 	static const char *const stay[] = {"{\"type\": \"", "\", \"project_id\": \"",
 	    "\"private_key\": \"-----BEGIN PRIVATE KEY-----\\n",
 	    "\\n-----END PRIVATE KEY-----\\n\", \"n\": [",
-	    ", true, null],\n \"url\": "
-	    "\"https://",
+	    (", true, null],\n \"url\": "
+	     "\"https://"),
 	    "@auth.example.com/", "\"e\": \"\\u006"};
 	static const char *const go[] = {"service_account", "falcon", "MIIEv", "9w0BA",
 	    "1234567", "4.25", "user", "hunter22", "\\u0041", "def", "ghijk"};

@@ -44,7 +44,7 @@ next_char(const char *s, size_t len, size_t *i)
 {
 	char bytes[4];
 	const char *p = bytes;
-	size_t n = 0, end[4], at = *i;
+	size_t n = 0, end[4] = {0}, at = *i;
 	uint32_t c;
 
 	while (n < sizeof(bytes) && at < len) {

@@ -104,11 +104,14 @@ seen_read(int dir, const char *name, struct seen_list *ret)
 	fd_close(&fd);
 	if (r == 0 && (len == 0 || strlen(text) != len))
 		r = -EBADMSG;
-	for (line = text; r == 0 && *line != '\0'; line = end + 1) {
+	line = text;
+	while (r == 0 && *line != '\0') {
 		end = strchr(line, '\n');
 		if (end == NULL || ret->n == SEEN_MAX ||
 		    !line_parse(line, (size_t)(end - line), &ret->v[ret->n++]))
 			r = -EBADMSG;
+		else
+			line = end + 1;
 	}
 	free(text);
 	return r;
