@@ -67,26 +67,13 @@ is_python(const struct needs *n, const char *path)
 	return script_runtime(path) && access(file, F_OK) == 0;
 }
 
-/* A directory, or a file that begins like a program: what a package names as a library
- * can be any file. */
+/* A package can name any file as a library. */
 static bool
 is_library(const char *path)
 {
-	char head[4];
 	struct stat st;
-	FILE *f;
-	bool is;
 
-	if (stat(path, &st) < 0)
-		return false;
-	if (!S_ISREG(st.st_mode))
-		return S_ISDIR(st.st_mode);
-	if ((f = fopen(path, "re")) == NULL)
-		return false;
-	is = fread(head, 1, sizeof(head), f) == sizeof(head) &&
-	     memcmp(head, "\177ELF", sizeof(head)) == 0;
-	(void)fclose(f); /* only read */
-	return is;
+	return script_is_elf(path) || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
 }
 
 static bool
