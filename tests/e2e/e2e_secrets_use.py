@@ -210,7 +210,7 @@ def per_call_closed():
     within("kennel approve reopen " + PATH, s.h.do("one.echo", {"text": "x"}, LONG)["result"]["content"][0]["text"])
     got = s.h.query("one", "echo")
     equal(got["state"], "skipped")
-    within("credential GH unavailable: (%s): a person refused" % PATH, got["detail"])
+    within("credential GH unavailable: missing secret: GH (%s): a person refused" % PATH, got["detail"])
     equal(s.questions(), [])
     equal(s.approve("reopen", PATH)[0], 0)
     s.asks("deny")
