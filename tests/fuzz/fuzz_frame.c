@@ -56,6 +56,13 @@ line(struct flow *f, enum frame_what what, const uint8_t *p, uint64_t len)
 	const uint8_t *from = f->said + f->at;
 	const uint8_t *newline = memchr(from, '\n', f->said_len - f->at);
 
+	/* a byte order mark at the beginning of a line is left out */
+	if (what == FRAME_LINE && newline != NULL && newline - from >= 3 &&
+	    (uint64_t)(newline - from) <= f->in.limit &&
+	    memcmp(from, FRAME_MARK, 3) == 0) {
+		from += 3;
+		f->at += 3;
+	}
 	if (newline == NULL || (uint64_t)(newline - from) != len ||
 	    (what == FRAME_OVERSIZE) != (len > f->in.limit))
 		abort();

@@ -112,6 +112,18 @@ skip(struct frame_in *in, size_t upto)
 	in->head = in->seen = upto;
 }
 
+/* .NET and PowerShell write a byte order mark first. RFC 8259 lets a reader leave it out, and
+ * no reader gets it from here. */
+static void
+skip_mark(const uint8_t **line, uint64_t *len)
+{
+	if (*len < sizeof(FRAME_MARK) - 1 ||
+	    memcmp(*line, FRAME_MARK, sizeof(FRAME_MARK) - 1) != 0)
+		return;
+	*line += sizeof(FRAME_MARK) - 1;
+	*len -= sizeof(FRAME_MARK) - 1;
+}
+
 enum frame_what
 frame_next(struct frame_in *in, const uint8_t **ret, uint64_t *ret_len)
 {
@@ -133,8 +145,10 @@ frame_next(struct frame_in *in, const uint8_t **ret, uint64_t *ret_len)
 	*ret = in->data + in->head;
 	*ret_len = in->skipping ? in->skipped : end - in->head;
 	in->head = in->seen = end + 1;
-	if (!in->skipping)
+	if (!in->skipping) {
+		skip_mark(ret, ret_len);
 		return FRAME_LINE;
+	}
 	in->skipping = false;
 	return FRAME_OVERSIZE;
 }

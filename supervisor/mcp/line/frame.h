@@ -34,8 +34,10 @@ void frame_in_again(struct frame_in *, int fd);
 /* One read: 1 bytes arrived, 0 end of file, -EAGAIN, other errors. Invalidates lines
  * returned before. */
 int frame_fill(struct frame_in *);
+#define FRAME_MARK "\xef\xbb\xbf" /* U+FEFF */
 /*
- * Returns the next line: *ret_len bytes and then a newline, valid until frame_fill.
+ * Returns the next line, without a byte order mark at its beginning: *ret_len bytes and then
+ * a newline, valid until frame_fill.
  * FRAME_OVERSIZE: a line was discarded; *ret_len is its length and in->skim what was
  * found of its id.
  */
