@@ -439,12 +439,14 @@ MCP = \
 	supervisor/mcp/exec_status.o \
 	supervisor/mcp/filter.o \
 	supervisor/mcp/line/frame.o \
+	supervisor/mcp/line/id.o \
 	supervisor/mcp/from_agent.o \
 	supervisor/mcp/from_server.o \
 	supervisor/mcp/indirect_requests.o \
 	supervisor/mcp/keepalive.o \
 	supervisor/mcp/malformed.o \
 	supervisor/mcp/methods.o \
+	supervisor/mcp/missed.o \
 	supervisor/mcp/outgoing.o \
 	supervisor/mcp/oversize_id.o \
 	supervisor/mcp/pending_calls.o \
@@ -453,6 +455,7 @@ MCP = \
 	supervisor/mcp/result_meta.o \
 	supervisor/mcp/rpc.o \
 	supervisor/mcp/session.o \
+	supervisor/mcp/spelling.o \
 	supervisor/mcp/startup_error.o
 
 # Whether arguments match the schema of a tool.
@@ -1195,6 +1198,7 @@ UNIT_approved_params	= $(UNIT_frame)
 UNIT_pins	= $(UNIT_frame)
 UNIT_call_limits	= $(UNIT_frame)
 UNIT_health	= $(UNIT_frame)
+UNIT_ids	= $(UNIT_frame)
 UNIT_result_meta	= $(UNIT_frame)
 UNIT_learn = \
 	$(POLICY_READ) $(BASE_SMALL) \
@@ -1615,6 +1619,7 @@ UNITS = \
 	global_file \
 	health \
 	hub_wire \
+	ids \
 	indirect_requests \
 	install \
 	item_index \
@@ -1929,6 +1934,10 @@ FUZZ_manifest_change	= $(FUZZ_manifest) shim/base/buf.o
 FUZZ_sources	= $(POLICY_FRONT)
 FUZZ_program	= $(UNIT_lower)
 FUZZ_pins	= $(POLICY_FRONT) policy/compile/lower_pins.o policy/compile/source_list.o
+FUZZ_id		= \
+	policy/sealed/values/number.o \
+	supervisor/mcp/line/id.o \
+	$(FUZZ_json)
 FUZZ_frame	= supervisor/mcp/line/frame.o $(FUZZ_json)
 # kennel serve but what starts it, confines it, starts its servers and asks a person
 FUZZ_hub = $(sort \
@@ -2055,6 +2064,7 @@ FUZZ = \
 	http_head \
 	hub \
 	hub_page \
+	id \
 	json \
 	keeper \
 	kept \

@@ -5,6 +5,7 @@
  */
 #include "shim/base/loop.h"
 #include "supervisor/cli/mcp_client.h"
+#include "supervisor/mcp/line/id.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -169,12 +170,14 @@ is_refusal(const struct client *c)
 static bool
 is_ours(const struct client *c)
 {
-	struct json id = c->m.top[TOP_ID];
+	struct json id = c->m.top[TOP_ID], own = {.type = JSON_IS_NUMBER};
 	char text[ID_TEXT_MAX];
-	int n = snprintf(text, sizeof(text), "%u", c->id);
+	struct id_key k, asked;
 
-	return id.type == JSON_IS_NUMBER && id.len == (size_t)n &&
-	       memcmp(id.at, text, id.len) == 0;
+	own.len = (size_t)snprintf(text, sizeof(text), "%u", c->id);
+	own.at = (const uint8_t *)text;
+	id_key(&asked, own.at, own.len);
+	return id_same(id, own) || (id_of_text(id, &k) && id_key_same(&k, &asked));
 }
 
 /* The error is the server's, or kennel's about it: shown as printable characters. */

@@ -54,14 +54,17 @@ void
 session_expire(struct session *s, struct call *call)
 {
 	static const struct rpc_why why = {.outcome = "timeout"};
-	char text[160];
+	bool first = call->known != NULL && (call->known->flags & METHOD_FIRST) != 0;
+	char text[160 + MISSED_TEXT_MAX], missed[MISSED_TEXT_MAX];
 	int r;
 
 	(void)snprintf(text, sizeof(text),
-	    "kennel: the server did not answer within %llu ms; the call was cancelled",
-	    (unsigned long long)(s->call_ns / LOOP_MS));
+	    "kennel: the server did not answer within %llu ms; the %s%s",
+	    (unsigned long long)(s->call_ns / LOOP_MS),
+	    first ? "session ends" : "call was cancelled",
+	    missed_text(s, call, missed)); /* fits */
 	session_answer_agent(s, call->id, call->id_len, RPC_TIMEOUT, text, &why);
-	if (call->known == NULL || (call->known->flags & METHOD_FIRST) == 0) {
+	if (!first) {
 		buf_clear(&s->text);
 		r = rpc_cancel(&s->text, call->id, call->id_len, "kennel: timed out");
 		if (r < 0)
@@ -71,6 +74,8 @@ session_expire(struct session *s, struct call *call)
 	}
 	calls_state(&s->asked, call, CALL_GONE);
 	record_answer(s, call, "agent", NULL, 0, "timeout");
+	if (first) /* what the agent and the server agreed is unknown */
+		session_stop(s, NO_START_TEXT);
 }
 
 void
@@ -173,8 +178,13 @@ timer_fired(struct loop *l, void *arg)
 	if (s->start_at != 0 && clock >= s->start_at && s->replay.phase == SERVER_GREETS)
 		session_hung(s, NO_START_TEXT);
 	if (s->start_at != 0 && clock >= s->start_at) {
+		char text[sizeof(NO_START_TEXT) + MISSED_TEXT_MAX + 8];
+		char missed[MISSED_TEXT_MAX];
+
 		s->start_at = 0;
-		session_answer_all(s, RPC_TIMEOUT, "timeout", "kennel: " NO_START_TEXT);
+		(void)snprintf(text, sizeof(text), "kennel: " NO_START_TEXT "%s",
+		    missed_text(s, NULL, missed)); /* fits */
+		session_answer_all(s, RPC_TIMEOUT, "timeout", text);
 		session_stop(s, NO_START_TEXT);
 	}
 	while ((call = calls_soonest(&s->asked)) != NULL && call->deadline_ns <= clock)

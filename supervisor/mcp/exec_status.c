@@ -72,40 +72,19 @@ session_program(struct session *s, int change, bool answered)
 	session_arm(s);
 }
 
-/* Keeps the progress token of a call that is being forwarded. */
+/* kennel's next value must be larger. */
 void
-programs_token(const struct session *s, struct call *call, struct json meta)
+programs_progressed(struct call *call, struct json params)
 {
-	struct json token;
-
-	call->token_len = 0;
-	call->progress = 0;
-	if (!s->asks_programs || json_get(meta, "progressToken", &token) < 0 ||
-	    token.len > sizeof(call->token) ||
-	    (token.type != JSON_IS_STRING && token.type != JSON_IS_NUMBER))
-		return;
-	memcpy(call->token, token.at, token.len);
-	call->token_len = (uint8_t)token.len;
-}
-
-/* The server has sent progress, so kennel's next value must be larger. */
-void
-programs_progressed(struct session *s, struct json params)
-{
-	struct json token, progress;
-	struct call *call = NULL;
+	struct json progress;
 	char text[32];
 
-	if (!s->asks_programs || json_get(params, "progressToken", &token) < 0 ||
-	    json_get(params, "progress", &progress) < 0 ||
+	if (json_get(params, "progress", &progress) < 0 ||
 	    progress.type != JSON_IS_NUMBER || progress.len >= sizeof(text))
 		return;
 	memcpy(text, progress.at, progress.len);
 	text[progress.len] = '\0';
-	while ((call = calls_next(&s->asked, call, CALL_OPEN)) != NULL)
-		if (call->token_len > 0 && call->token_len == token.len &&
-		    memcmp(call->token, token.at, token.len) == 0)
-			call->progress = strtod(text, NULL);
+	call->progress = strtod(text, NULL);
 }
 
 /*

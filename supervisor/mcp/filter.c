@@ -57,8 +57,7 @@ filter_insert(struct session *s, const uint8_t *at, size_t len)
 	return cut_put(&s->cuts, cut);
 }
 
-/* Replaces this value by the last len bytes of s->insert. */
-static int
+int
 filter_replace(struct session *s, struct json value, size_t len)
 {
 	struct cut cut = {.from = value.at,

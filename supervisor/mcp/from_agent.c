@@ -251,7 +251,8 @@ forward(struct session *s, const struct json_message *m, const struct method *me
 	call->since_ns = loop_now();
 	(void)snprintf(call->method, sizeof(call->method), "%s", s->method); /* fits */
 	record_name(s, call, s->name);
-	programs_token(s, call, m->param[PARAM_META]);
+	token_keep(call, m->param[PARAM_META]);
+	missed_begin(s, call);
 	if (gated == HOLD && hold(s, m, method, call) != PASS)
 		return DROP;
 	if (record_forward(s, call, "agent", params, s->rule) < 0) {
@@ -404,6 +405,8 @@ agent_cancels(struct session *s, const struct json_message *m)
 		calls_state(&s->asked, call, CALL_CANCELLED);
 		record_answer(s, call, "agent", NULL, 0, "cancelled");
 	}
+	if (spell_id(s, m->param[PARAM_REQUEST_ID], call) < 0)
+		s->error = -ENOMEM;
 	return PASS;
 }
 
@@ -426,6 +429,8 @@ agent_notification(struct session *s, const struct json_message *m, bool batch)
 		return DROP;
 	if (method != NULL && strcmp(method->name, "notifications/cancelled") == 0)
 		return agent_cancels(s, m);
+	if (method != NULL && strcmp(method->name, "notifications/progress") == 0)
+		(void)token_call(s, &s->asking, m->top[TOP_PARAMS]); /* for its bytes */
 	return PASS;
 }
 
@@ -449,6 +454,8 @@ agent_answer(struct session *s, const struct json_message *m, bool batch)
 	if (call->state == CALL_OPEN && call->known != NULL &&
 	    (call->known->flags & METHOD_ASKS) != 0)
 		session_person(s, -1, true);
+	if (spell_id(s, m->top[TOP_ID], call) < 0)
+		s->error = -ENOMEM;
 	session_done(s, &s->asking, call, m->top[result ? TOP_RESULT : TOP_ERROR],
 	    result ? "ok" : "error");
 	return PASS;
@@ -515,6 +522,7 @@ agent_line(struct session *s, const uint8_t *line, size_t len)
 	if (is_blank(line, len))
 		return;
 	s->cuts.n = 0;
+	buf_clear(&s->insert);
 	s->method[0] = s->name[0] = '\0';
 	r = rpc_scan(line, len, &m);
 	if (r < 0)

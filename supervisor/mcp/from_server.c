@@ -17,6 +17,8 @@
 
 #include "supervisor/hub/hub.h"
 
+#define META_SUBSCRIPTION "io.modelcontextprotocol/subscriptionId"
+
 /* ---- requests and notifications ----------------------------------------- */
 
 static enum verdict
@@ -53,6 +55,7 @@ server_request(struct session *s, const struct json_message *m)
 	call->since_ns = loop_now();
 	(void)snprintf(call->method, sizeof(call->method), "%s", s->method); /* fits */
 	record_name(s, call, "");
+	token_keep(call, m->param[PARAM_META]);
 	if (record_forward(s, call, "server", m->top[TOP_PARAMS], NULL) < 0) {
 		calls_remove(&s->asking, call);
 		return refuse_server(s, m, RPC_NO_RECORD,
@@ -85,13 +88,18 @@ server_notification(struct session *s, const struct json_message *m)
 	const struct method *method = session_method(s, m);
 	const char *wrong = notification_wrong(s, method, m);
 	struct call *call;
+	struct json of;
 
 	if (wrong != NULL) {
 		record_refused(s, "server", s->method, NULL, NULL, NULL, wrong);
 		return DROP;
 	}
-	if (method != NULL && strcmp(method->name, "notifications/progress") == 0)
-		programs_progressed(s, m->top[TOP_PARAMS]);
+	if (method != NULL && strcmp(method->name, "notifications/progress") == 0 &&
+	    (call = token_call(s, &s->asked, m->top[TOP_PARAMS])) != NULL)
+		programs_progressed(call, m->top[TOP_PARAMS]);
+	if (json_get(m->param[PARAM_META], META_SUBSCRIPTION, &of) == 0 &&
+	    (call = calls_answered(&s->asked, of)) != NULL && spell_id(s, of, call) < 0)
+		s->error = -ENOMEM;
 	if (method != NULL && s->pins != NULL &&
 	    strcmp(method->name, "notifications/tools/list_changed") == 0)
 		pins_listed(s->pins, false);
@@ -107,6 +115,8 @@ server_notification(struct session *s, const struct json_message *m)
 			session_person(s, -1, false);
 		calls_state(&s->asking, call, CALL_CANCELLED);
 		record_answer(s, call, "server", NULL, 0, "cancelled");
+		if (spell_id(s, m->param[PARAM_REQUEST_ID], call) < 0)
+			s->error = -ENOMEM;
 		return PASS;
 	}
 	/* 2026-07-28: the end of a subscription of the agent. */
@@ -115,6 +125,8 @@ server_notification(struct session *s, const struct json_message *m)
 	    call->known->where == WHERE_LISTEN) {
 		calls_state(&s->asked, call, CALL_CANCELLED);
 		record_answer(s, call, "agent", NULL, 0, "cancelled");
+		if (spell_id(s, m->param[PARAM_REQUEST_ID], call) < 0)
+			s->error = -ENOMEM;
 	}
 	return PASS;
 }
@@ -155,7 +167,7 @@ static enum verdict
 server_answer(struct session *s, const struct json_message *m)
 {
 	bool result = m->top[TOP_RESULT].type != JSON_IS_NONE;
-	struct call *call = calls_find(&s->asked, m->top[TOP_ID]);
+	struct call *call = calls_answered(&s->asked, m->top[TOP_ID]);
 	const char *wrong;
 
 	if (call == NULL || call->state == CALL_GONE || call->state == CALL_HELD) {
@@ -163,6 +175,8 @@ server_answer(struct session *s, const struct json_message *m)
 
 		record_dropped(s, "server", m->root.len,
 		    late ? "a late answer" : "an answer to no open request");
+		if (!late)
+			missed_answer(s, m->top[TOP_ID]);
 		if (late)
 			calls_remove(&s->asked, call);
 		return DROP;
@@ -179,6 +193,8 @@ server_answer(struct session *s, const struct json_message *m)
 	if (call->known != NULL && (call->known->flags & METHOD_FIRST) != 0)
 		note_version(s, m), replay_agreed(s, m);
 	programs_explain(s, call, m);
+	if (spell_id(s, m->top[TOP_ID], call) < 0)
+		s->error = -ENOMEM;
 	session_done(s, &s->asked, call, m->top[result ? TOP_RESULT : TOP_ERROR],
 	    result ? "ok" : "error");
 	return PASS;

@@ -46,8 +46,8 @@ void
 unfit_answer_of_server(
     struct session *s, struct json id, enum rpc_code code, const char *why)
 {
-	struct call *call = id_usable(id) ? calls_find(&s->asked, id) : NULL;
-	char text[200];
+	struct call *call = id_usable(id) ? calls_answered(&s->asked, id) : NULL;
+	char text[400];
 
 	if (call == NULL || call->state == CALL_HELD)
 		return; /* the server has no such request */
@@ -126,28 +126,39 @@ unfit_agent_line(struct session *s, const uint8_t *line, size_t len,
     const struct json_message *m, int r)
 {
 	bool id_known = r == -E2BIG || r == -EILSEQ;
+	char text[160], shown[4 * MISSED_SHOWN + 4], answer[sizeof(text) + sizeof(shown)];
 	struct skim k;
-	char text[160];
 
 	skim_begin(&k);
 	skim_feed(&k, line, len);
 	(void)snprintf(text, sizeof(text), "kennel: the message is %s (at byte %zu)",
 	    r == -EBADMSG ? "not valid JSON" : unfit_name(r), m->stop);
-	unfit_of_agent(s, &k, r == -E2BIG ? RPC_REQUEST_BAD : RPC_PARSE, text, id_known);
+	missed_quote(shown, sizeof(shown), line, len);
+	(void)snprintf(answer, sizeof(answer), "%s%s%s%s", text,
+	    r == -EBADMSG ? "; it begins with `" : "", r == -EBADMSG ? shown : "",
+	    r == -EBADMSG ? "`" : ""); /* fits */
+	unfit_of_agent(
+	    s, &k, r == -E2BIG ? RPC_REQUEST_BAD : RPC_PARSE, answer, id_known);
+	/* records contain no content */
 	record_refused(s, "agent", NULL, NULL, NULL, NULL, text);
 }
 
 void
 unfit_server_line(struct session *s, const uint8_t *line, size_t len, int r)
 {
+	char shown[4 * MISSED_SHOWN + 4], why[sizeof(shown) + 40];
 	struct skim k;
 
 	if (len == 0)
 		return;
 	record_dropped(s, "server", len, unfit_name(r));
+	missed_line(s, line, len);
+	missed_quote(shown, sizeof(shown), line, len);
+	(void)snprintf(
+	    why, sizeof(why), "%s; it begins with `%s`", unfit_name(r), shown); /* fits */
 	skim_begin(&k);
 	skim_feed(&k, line, len);
-	unfit_of_server(s, &k, RPC_REFUSED, unfit_name(r));
+	unfit_of_server(s, &k, RPC_REFUSED, why);
 }
 
 void

@@ -101,6 +101,15 @@ struct replay {
 	bool resume; /* after it, the agent may be read: see session.c, pump_server */
 };
 
+#define MISSED_SHOWN 48 /* bytes of a dropped id or line */
+
+/* What the server sent and kennel dropped: perhaps the answers that its agent waits for. */
+struct missed {
+	uint32_t answers_n, lines_n;     /* with an unknown id; that are not JSON */
+	char id[4 * MISSED_SHOWN + 4];   /* the last one, printable */
+	char line[4 * MISSED_SHOWN + 4]; /* the beginning of the last one, printable */
+};
+
 struct session {
 	struct session_order o;
 	struct pins *pins;          /* NULL: nothing known yet */
@@ -162,6 +171,7 @@ struct session {
 	struct event event;
 	char name[MCP_NAME_MAX];
 	struct named named;
+	struct missed missed;
 	struct refusal refusal[REFUSALS_KEPT];
 };
 
@@ -230,6 +240,18 @@ void batch_line(struct session *s, struct json array, batch_judge_fn *judge,
 /* True if it has more elements than a batch may have. */
 bool batch_too_long(struct json array);
 
+/* missed.c: what the server sent instead of answers, for the message that there was none */
+#define MISSED_TEXT_MAX 600
+void missed_answer(struct session *, struct json id);
+void missed_line(struct session *, const uint8_t *, size_t);
+/* Notes in a request being forwarded what was dropped before it. */
+void missed_begin(const struct session *, struct call *);
+/* "; kennel dropped ..." of what was dropped since; "" if nothing was. call: NULL for all. */
+const char *missed_text(
+    const struct session *, const struct call *, char text[MISSED_TEXT_MAX]);
+/* The beginning of a line, printable: at most 4 * MISSED_SHOWN + 4 bytes. */
+void missed_quote(char *out, size_t cap, const uint8_t *line, size_t len);
+
 /* malformed.c: never passes; informs a waiting peer */
 void unfit_agent_line(
     struct session *, const uint8_t *, size_t, const struct json_message *, int r);
@@ -287,10 +309,19 @@ void held_drop_all(struct session *);
 /* Starts sending progress for calls that wait for approval. */
 void held_arm(struct session *);
 
+/* spelling.c: 1.0 and "1" for 1 */
+/* This id, of a message about to pass, gets the bytes of the request's: 0 or -ENOMEM. */
+int spell_id(struct session *, struct json id, const struct call *);
+/* Keeps the progress token of a request that is being forwarded. */
+void token_keep(struct call *, struct json meta);
+/* The open request that this progress is for, or NULL; its token gets the bytes of the
+ * request's. */
+struct call *token_call(struct session *, struct calls *, struct json params);
+
 /* exec_status.c */
 void programs_progress(struct session *);
-void programs_token(const struct session *, struct call *, struct json meta);
-void programs_progressed(struct session *, struct json params);
+/* The server has sent progress for this call. */
+void programs_progressed(struct call *, struct json params);
 bool programs_ping(struct session *, const struct json_message *);
 /* Before the answer to this call is passed on: adds explanations for the agent. */
 void programs_explain(struct session *, const struct call *, const struct json_message *);
@@ -342,6 +373,8 @@ int filter_item(struct filter_gap *, struct json key, struct json value, bool ke
 int filter_close(struct filter_gap *);
 /* Inserts the last len bytes of s->insert here. */
 int filter_insert(struct session *, const uint8_t *at, size_t len);
+/* Replaces this value by them. */
+int filter_replace(struct session *, struct json value, size_t len);
 /* Cuts what the policy does not allow. 0, -EEXIST a duplicate key, -ENOMEM; -EINVAL:
  * not a list. */
 int filter_list(struct session *, const struct method *, const struct json_message *);

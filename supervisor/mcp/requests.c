@@ -1,10 +1,10 @@
 /*
- * Requests under way in one direction, by id. Ids are compared as written: 1, 1.0 and
- * "1" are three ids; but a string is compared by its text, however it is escaped.
+ * Requests under way in one direction, by id: two spellings of one value are one id (line/id.h).
  * Nothing is allocated after calls_init; unused rows cost nothing.
  */
 #include "shim/base/hash.h"
 #include "supervisor/json/json.h"
+#include "supervisor/mcp/line/id.h"
 #include "supervisor/mcp/methods.h"
 #include "supervisor/mcp/requests.h"
 
@@ -13,13 +13,6 @@
 #include <string.h>
 
 #define BUCKETS 2048 /* a power of two */
-
-struct id_text { /* an id in its form for comparison */
-	const char *at;
-	size_t len;
-	bool string;
-	char memory[MCP_ID_MAX + 1];
-};
 
 int
 calls_init(struct calls *c)
@@ -43,64 +36,51 @@ calls_free(struct calls *c)
 	c->bucket = NULL;
 }
 
-static void
-id_text(struct id_text *t, const uint8_t *id, size_t len, bool escaped)
-{
-	struct json string = {id, len, JSON_IS_STRING};
-
-	t->string = id[0] == '"';
-	t->at = (const char *)id;
-	t->len = len;
-	if (!t->string)
-		return;
-	t->at = (const char *)id + 1;
-	t->len = len - 2;
-	if (!escaped)
-		return;
-	/* A lone surrogate has no text: compare it as written. */
-	if (json_text(string, t->memory, sizeof(t->memory), &t->len) == 0)
-		t->at = t->memory;
-	else
-		t->len = len - 2;
-}
-
 static uint16_t *
-bucket(struct calls *c, const struct id_text *t)
+bucket(struct calls *c, const struct id_key *k)
 {
-	uint64_t h = hash64(HASH64_START + t->string, t->at, t->len);
+	uint64_t h = hash64(HASH64_START + k->string, k->at, k->len);
 
 	return &c->bucket[(h ^ h >> 32) & (BUCKETS - 1)];
 }
 
-static bool
-is_call(const struct call *call, const struct id_text *t)
+static struct call *
+find(struct calls *c, const struct id_key *k)
 {
-	struct id_text own;
+	struct id_key own;
 
-	if (call->state == CALL_DONE || (call->id[0] == '"') != t->string)
-		return false;
-	id_text(&own, call->id, call->id_len, call->escaped);
-	return own.len == t->len && memcmp(own.at, t->at, t->len) == 0;
-}
+	for (uint16_t i = *bucket(c, k); i != 0; i = c->call[i].next) {
+		struct call *call = &c->call[i];
 
-static bool
-has_backslash(struct json id)
-{
-	return memchr(id.at, '\\', id.len) != NULL;
+		if (call->state == CALL_DONE)
+			continue;
+		id_key(&own, call->id, call->id_len);
+		if (id_key_same(&own, k))
+			return call;
+	}
+	return NULL;
 }
 
 struct call *
 calls_find(struct calls *c, struct json id)
 {
-	struct id_text t;
+	struct id_key k;
 
 	if (id.len == 0 || id.len > MCP_ID_MAX)
 		return NULL;
-	id_text(&t, id.at, id.len, has_backslash(id));
-	for (uint16_t i = *bucket(c, &t); i != 0; i = c->call[i].next)
-		if (is_call(&c->call[i], &t))
-			return &c->call[i];
-	return NULL;
+	id_key(&k, id.at, id.len);
+	return find(c, &k);
+}
+
+struct call *
+calls_answered(struct calls *c, struct json id)
+{
+	struct call *call = calls_find(c, id);
+	struct id_key k;
+
+	if (call == NULL && id_of_text(id, &k))
+		call = find(c, &k);
+	return call;
 }
 
 /* The request decides how its answer is filtered, so the answer must not match
@@ -131,7 +111,7 @@ int
 calls_add(struct calls *c, struct json id, struct call **ret)
 {
 	struct call *call;
-	struct id_text t;
+	struct id_key k;
 	uint16_t *b, i;
 
 	if (id.len == 0 || id.len > MCP_ID_MAX)
@@ -149,7 +129,6 @@ calls_add(struct calls *c, struct json id, struct call **ret)
 		return -ENOBUFS;
 	call = &c->call[i];
 	call->state = CALL_OPEN;
-	call->escaped = has_backslash(id);
 	call->deadlined = call->own = false;
 	call->agreed = CALL_NOT_ASKED;
 	call->id_len = (uint16_t)id.len;
@@ -158,8 +137,8 @@ calls_add(struct calls *c, struct json id, struct call **ret)
 	call->known = NULL;
 	call->method[0] = '\0';
 	memcpy(call->id, id.at, id.len);
-	id_text(&t, call->id, call->id_len, call->escaped);
-	b = bucket(c, &t);
+	id_key(&k, call->id, call->id_len);
+	b = bucket(c, &k);
 	call->next = *b;
 	*b = i;
 	c->open++;
@@ -203,11 +182,11 @@ void
 calls_remove(struct calls *c, struct call *call)
 {
 	uint16_t i = (uint16_t)(call - c->call), *at;
-	struct id_text t;
+	struct id_key k;
 
 	calls_state(c, call, CALL_FREE);
-	id_text(&t, call->id, call->id_len, call->escaped);
-	for (at = bucket(c, &t); *at != i; at = &c->call[*at].next)
+	id_key(&k, call->id, call->id_len);
+	for (at = bucket(c, &k); *at != i; at = &c->call[*at].next)
 		;
 	*at = call->next;
 	call->next = c->free;

@@ -25,7 +25,6 @@ enum call_agreed { CALL_NOT_ASKED, CALL_AGREED_ONCE, CALL_AGREED_SESSION };
 
 struct call {
 	uint8_t state;  /* enum call_state */
-	bool escaped;   /* the id contains a backslash */
 	bool deadlined; /* on the list of deadlines */
 	bool own;       /* sent by kennel: keep the answer from the server */
 	uint8_t agreed; /* enum call_agreed: what a person has answered */
@@ -42,6 +41,8 @@ struct call {
 	uint8_t token_len;      /* 0: no progress requested */
 	uint8_t token[MCP_TOKEN_MAX];
 	double progress; /* last value sent */
+	uint32_t answers_n,
+	    lines_n; /* that the session had dropped when it was forwarded */
 };
 
 struct calls {
@@ -56,6 +57,9 @@ struct calls {
 int calls_init(struct calls *);
 void calls_free(struct calls *);
 struct call *calls_find(struct calls *, struct json id);
+/* The same for the id of an answer: a string that reads as a number in decimal is also that
+ * number, if no request has the string as its id. */
+struct call *calls_answered(struct calls *, struct json id);
 /* -EEXIST: this id is in use; -ENOBUFS. */
 int calls_add(struct calls *, struct json id, struct call **ret);
 /* This row, just added, is a request that kennel sends. */

@@ -349,7 +349,7 @@ pump_server(struct session *s, const struct stream *stream)
 void
 session_server_eof(struct session *s, const char *why)
 {
-	char text[TEXT_MAX / 8];
+	char text[TEXT_MAX / 8], missed[MISSED_TEXT_MAX];
 
 	if (s->server_eof)
 		return;
@@ -363,7 +363,8 @@ session_server_eof(struct session *s, const char *why)
 		record_dropped(
 		    s, "server", frame_rest(&s->from_server), "an unterminated line");
 	s->server_eof = true;
-	(void)snprintf(text, sizeof(text), "kennel: the server is gone: %s", why);
+	(void)snprintf(text, sizeof(text), "kennel: the server is gone: %s%s", why,
+	    s->start_at != 0 ? missed_text(s, NULL, missed) : "");
 	session_answer_all(s, RPC_SERVER_GONE, "gone", text);
 	flush(s);
 	if (replay_may(s))

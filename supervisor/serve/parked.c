@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "shim/base/log.h"
+#include "supervisor/mcp/line/id.h"
 #include "supervisor/serve/private.h"
 #include "supervisor/serve/secrets_tools.h"
 
@@ -148,8 +149,7 @@ parked_cancel(struct hub *h, struct json id)
 	for (struct parked **at = &h->parked; *at != NULL; at = &(*at)->next) {
 		struct parked *p = *at;
 
-		if (json_scan(p->line, p->len, &m) < 0 || m.top[TOP_ID].len != id.len ||
-		    memcmp(m.top[TOP_ID].at, id.at, id.len) != 0)
+		if (json_scan(p->line, p->len, &m) < 0 || !id_same(m.top[TOP_ID], id))
 			continue;
 		*at = p->next;
 		if (h->parked_last == &p->next)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "shim/base/array.h"
+#include "supervisor/mcp/line/id.h"
 #include "supervisor/serve/asked/asked_text.h"
 #include "supervisor/serve/private.h"
 
@@ -316,10 +317,16 @@ listen_uris(struct hub *h, const struct listen *l)
 }
 
 static bool
+is_of(const struct listen *l, struct json id)
+{
+	return id_same((struct json){l->id, l->id_len, id.type}, id);
+}
+
+static bool
 is_listening(const struct hub *h, struct json id)
 {
 	for (const struct listen *l = h->listens; l != NULL; l = l->next)
-		if (l->id_len == id.len && memcmp(l->id, id.at, id.len) == 0)
+		if (is_of(l, id))
 			return true;
 	return false;
 }
@@ -372,7 +379,7 @@ listen_cancel(struct hub *h, struct json id)
 		struct listen *l = *at;
 		struct subscription **u = &h->subscriptions;
 
-		if (l->id_len != id.len || memcmp(l->id, id.at, id.len) != 0)
+		if (!is_of(l, id))
 			continue;
 		while (*u != NULL) {
 			struct subscription *gone = *u;

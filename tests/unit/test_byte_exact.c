@@ -120,7 +120,7 @@ odd_bytes(void **state)
 static void
 ids(void **state)
 {
-	static const char *const id[] = {"1", "1.0", "1e0", "\"1\"", "-1", "\"\"",
+	static const char *const id[] = {"1", "7.0", "3e0", "\"one\"", "-1", "\"\"",
 	    "9007199254740993", "9007199254740992", "\"\\u0031x\"", "\" 1\"",
 	    "123456789012345678901234567890"};
 	char line[200];

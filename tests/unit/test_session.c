@@ -281,10 +281,10 @@ ids(void **state)
 	agent_passes(ASK("\"1\"", "ping", ""));
 	agent_refused(ASK("1", "ping", ""), "-32600");
 	agent_refused(ASK("\"\\u0031\"", "ping", ""), "-32600");
-	server_dropped("{\"jsonrpc\":\"2.0\",\"id\":1.0,\"result\":{}}");
-	server_passes("{\"jsonrpc\":\"2.0\",\"id\":\"\\u0031\",\"result\":{}}");
-	server_dropped("{\"jsonrpc\":\"2.0\",\"id\":\"1\",\"result\":{}}");
+	agent_sees("{\"jsonrpc\":\"2.0\",\"id\":\"\\u0031\",\"result\":{}}",
+	    "{\"jsonrpc\":\"2.0\",\"id\":\"1\",\"result\":{}}\n");
 	server_passes("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}");
+	server_dropped("{\"jsonrpc\":\"2.0\",\"id\":\"1\",\"result\":{}}");
 	server_dropped("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}");
 	agent_passes(ASK("12345678901234567890123", "ping", ""));
 	server_passes(

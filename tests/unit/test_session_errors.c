@@ -23,7 +23,14 @@ bad_lines(void **state)
 	(void)state;
 	open_all(false);
 	agent_refused("hello", "\"id\":null,\"error\":{\"code\":-32700");
-	agent_refused("\xef\xbb\xbf" ASK("1", "ping", ""), "-32700");
+	/* a byte order mark is left out at the beginning of a line, and nowhere else */
+	rig_agent(&R, "\xef\xbb\xbf" ASK("41", "ping", ""));
+	assert_string_equal(rig_server_got(&R), ASK("41", "ping", "") "\n");
+	agent_sees("\xef\xbb\xbf{\"jsonrpc\":\"2.0\",\"id\":41,\"result\":{}}",
+	    "{\"jsonrpc\":\"2.0\",\"id\":41,\"result\":{}}\n");
+	agent_refused("\xef\xbb\xbf\xef\xbb\xbf" ASK("41", "ping", ""),
+	    "it begins with `\\u005cxef\\u005cxbb\\u005cxbf{\\u0022jsonrpc\\u0022");
+	agent_refused(" \xef\xbb\xbf" ASK("41", "ping", ""), "-32700");
 	agent_refused(ASK("1", "ping", "\"a\":\"\xc0\xaf\""), "UTF-8");
 	agent_refused(ASK("1", "ping", "\"a\":\"\xed\xa0\x80\""), "UTF-8");
 	agent_refused(ASK("1", "ping", "\"a\":NaN"), "-32700");
