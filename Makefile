@@ -180,6 +180,7 @@ POLICY_MAKE = \
 	policy/cli/verb.o \
 	policy/cli/verb_check.o \
 	policy/cli/verb_compile.o \
+	policy/cli/git_text.o \
 	policy/cli/verb_diff.o \
 	policy/cli/verb_doc.o \
 	policy/cli/verb_explain.o \

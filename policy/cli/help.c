@@ -21,6 +21,7 @@ static const struct help_option options[] = {
     {"--in", "DIR", "assume that the caller's working directory is this one"},
     {"--env", "NAME", "assume that this variable has changed; may be repeated"},
     {"--threshold", "N", "exit with 1 if a server has more points"},
+    {"--git", "REV", "compare with the text of this revision of the git repository"},
     {"--mutation", NULL, "also remove each grant in turn: some test must then fail"},
     {"--key", "KEY", "the key to sign with, from `kennel policy key new`"},
     {"--counter", "N", "version number; default: the time in seconds"},
@@ -73,10 +74,13 @@ static const struct help_verb verbs[] = {
 	    "  reach HOST:PORT          run PROGRAM [ARG...]    read PATH    write PATH\n"
 	    "  hold [SECRET]            leak [SECRET]\n"
 	    "The exit status is 0 if there is such a server, else 1."},
-    {"diff", "Read a policy", "[--json] OLD NEW",
-	"print what a new policy newly allows, asks and denies", "--json",
-	"kennel policy diff old.kennel new.kennel", "file file",
-	.more = "The exit status is 1 if the new policy is wider anywhere."},
+    {"diff", "Read a policy", "[--json] OLD NEW\n[--json] --git REV FILE",
+	"print what a new policy newly allows, asks and denies", "--json --git",
+	"kennel policy diff --git HEAD files.kennel", "file file",
+	.more =
+	    "--git compares FILE with itself at a revision of its git repository, with\n"
+	    "what each side includes.\n"
+	    "The exit status is 1 if the new policy is wider anywhere."},
     {"score", "Read a policy", "[--json] [--threshold N] FILE [SERVER]\n[--json] --all",
 	"count what each server is granted, in points with reasons",
 	"--json --threshold --all", "kennel policy score --threshold 20 files.kennel",

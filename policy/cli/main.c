@@ -12,7 +12,7 @@
 static const struct verb verbs[] = {
     {"check", verb_check, OPT_JSON, 1, MANY},
     {"compile", verb_compile, OPT_OUT, 1, MANY},
-    {"diff", verb_diff, OPT_JSON, 2, 2},
+    {"diff", verb_diff, OPT_JSON | OPT_GIT, 1, 2},
     {"doc", verb_doc, OPT_HTML | OPT_OUT, 1, 2},
     {"explain", verb_explain, OPT_JSON | OPT_CALLER, 3, MANY, 3},
     {"fmt", verb_fmt, OPT_CHECK | OPT_WRITE, 1, MANY},

@@ -50,6 +50,7 @@ static const struct {
     {"--counter", OPT_SIGN, SLOT(counter)},
     {"--until", OPT_SIGN, SLOT(until)},
     {"--current", OPT_SIGN, SLOT(current)},
+    {"--git", OPT_GIT, SLOT(git)},
 };
 
 /* Stores the value of options[k]; 0 or EXIT_USAGE. */
@@ -226,8 +227,30 @@ sealed_bytes(const struct policy_source *s, struct compiled *o, const uint8_t **
 int
 compiled_read(const char *path, struct compiled *ret)
 {
+	return compiled_read_by(path, &policy_files, ret);
+}
+
+/* By a reader of its own, which has reported what it could not read. */
+static int
+read_by(const struct policy_reader *reader, const char *path, struct compiled *o,
+    size_t *ret_len)
+{
+	int r;
+
+	if (strcmp(path, "-") == 0 || reader == &policy_files)
+		return file_read(path, SEALED_LEN_MAX, &o->data, ret_len);
+	r = reader->read(reader->arg, path, SEALED_LEN_MAX, &o->data, ret_len);
+	if (r != 0 && r != -EIO)
+		(void)verb_unable("read", path, r);
+	return r == 0 ? 0 : r == -ENOENT ? EXIT_MISSING : EXIT_BAD_INPUT;
+}
+
+int
+compiled_read_by(
+    const char *path, const struct policy_reader *reader, struct compiled *ret)
+{
 	struct policy_source s = {
-	    .path = strcmp(path, "-") == 0 ? NULL : path, .reader = &policy_files};
+	    .path = strcmp(path, "-") == 0 ? NULL : path, .reader = reader};
 	struct compiled o = {.data = NULL};
 	const uint8_t *bytes = NULL;
 	char why[256], shown[256];
@@ -235,7 +258,7 @@ compiled_read(const char *path, struct compiled *ret)
 	int status;
 
 	buf_init(&o.bytes, SEALED_LEN_MAX);
-	status = file_read(path, SEALED_LEN_MAX, &o.data, &s.len);
+	status = read_by(reader, path, &o, &s.len);
 	if (status != 0)
 		return status;
 	s.text = o.data;

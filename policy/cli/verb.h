@@ -34,12 +34,13 @@ enum {
 	OPT_CALLER = 128,   /* --from PATH, --in PATH, --env NAME */
 	OPT_MUTATION = 64,  /* --mutation */
 	OPT_SIGN = 256,     /* --key FILE, --counter N, --until DAY, --current FILE */
+	OPT_GIT = 512,      /* --git REV */
 };
 
 struct args {
 	const char *word[VERB_WORDS_MAX];
 	size_t word_n;
-	const char *out, *threshold, *from, *in, *key, *counter, *until, *current;
+	const char *out, *threshold, *from, *in, *key, *counter, *until, *current, *git;
 	const char *env[VERB_WORDS_MAX];
 	size_t env_n;
 	unsigned int given; /* OPT_*, or'ed */
@@ -80,6 +81,10 @@ struct compiled {
 };
 
 int compiled_read(const char *path, struct compiled *ret);
+/* The same, with another reader for the text and what it includes; for a text on standard
+ * input only for what it includes, and NULL: it may include nothing. */
+int compiled_read_by(
+    const char *path, const struct policy_reader *, struct compiled *ret);
 void compiled_free(struct compiled *);
 /* The server with this name; NULL: not found, reported. */
 const struct sealed_server *compiled_server(

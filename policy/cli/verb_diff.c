@@ -3,8 +3,10 @@
  * by server, as sets with an example each.  Exits with 1 if any permission is
  * wider.
  */
+#include "policy/cli/git_text.h"
 #include "policy/cli/policy_main.h"
 #include "policy/cli/verb.h"
+#include "policy/compile/compile.h"
 #include "policy/sealed/policy.h"
 #include "shim/base/array.h"
 
@@ -13,6 +15,7 @@
 #include <string.h>
 
 #include "policy/diff/diff.h"
+#include "shim/base/log.h"
 
 /* ---- output -------------------------------------------------------------- */
 
@@ -196,21 +199,65 @@ policy_diff_print(
 	return r;
 }
 
+/*
+ * A text on standard input has no directory: what it includes would be read from the current
+ * one, where the other side is, and a change there would be no difference.
+ */
+static int
+side_read(const char *path, struct compiled *ret)
+{
+	bool in = strcmp(path, "-") == 0;
+	int status = compiled_read_by(path, in ? NULL : &policy_files, ret);
+
+	if (in && status != 0)
+		fprintf(stderr,
+		    "kennel policy: to compare with a revision of a policy that "
+		    "has `include` or `pins`, use `kennel policy diff --git REV "
+		    "FILE`\n");
+	return status;
+}
+
+/* 0 or an exit status: the older side first. */
+static int
+sides_read(const struct args *a, struct compiled *old, struct compiled *new)
+{
+	struct git_text git = {a->git, a->word[0]};
+	struct policy_reader reader = {.read = git_text_read, .arg = &git};
+	char shown[2][256];
+	int status;
+
+	if (a->git == NULL && a->word_n < 2)
+		return verb_usage("expected two files, or --git REV and one file", "");
+	if (a->git != NULL &&
+	    (a->word_n > 1 || a->git[0] == '-' || strcmp(a->word[0], "-") == 0))
+		return verb_usage("expected --git REV and one file", "");
+	status = a->git != NULL ? compiled_read_by(a->word[0], &reader, old)
+				: side_read(a->word[0], old);
+	if (status != 0) {
+		if (a->git != NULL)
+			fprintf(stderr, "kennel policy: this is %s at the revision %s\n",
+			    log_quote(shown[0], sizeof(shown[0]), a->word[0],
+				strlen(a->word[0])),
+			    log_quote(
+				shown[1], sizeof(shown[1]), a->git, strlen(a->git)));
+		return status;
+	}
+	status = side_read(a->word[a->git != NULL ? 0 : 1], new);
+	if (status != 0)
+		compiled_free(old);
+	return status;
+}
+
 int
 verb_diff(const struct args *a)
 {
 	struct verdicts v = {.f = stdout, .json = (a->given & OPT_JSON) != 0};
-	struct compiled old, new;
+	struct compiled old = {.data = NULL}, new = {.data = NULL};
 	int r, status;
 
-	status = compiled_read(a->word[0], &old);
+	status = sides_read(a, &old, &new);
 	if (status != 0)
 		return status;
-	status = compiled_read(a->word[1], &new);
-	if (status != 0) {
-		compiled_free(&old);
-		return status;
-	}
 	out_init(&v.o, stdout);
 	if (v.json) {
 		out_object(&v.o, NULL);

@@ -191,3 +191,53 @@ done <<'EOT'
 0|tool allow a|oneshot\n\ttool allow a|- narrower: oneshot calls: none -> a process each
 1|oneshot\n\ttool allow a|tool allow a|+ wider: oneshot calls: a process each -> none
 EOT
+
+# a text on standard input has no directory for what it includes
+mkdir "$tmp/repo"
+printf 'let d = "/srv/aa"\n' >"$tmp/repo/base.kennel"
+printf 'include "base.kennel"\nserver x {\n\trun /bin/true\n\tenv D = $d\n}\n' >"$tmp/repo/team.kennel"
+printf 'server x {\n\trun /bin/true\n\tenv D = "/srv/aa"\n}\n' >"$tmp/repo/plain.kennel"
+piped() { # status name text argument...
+	want=$1 name=$2 text=$3
+	shift 3
+	"$kennel" policy diff "$@" <"$text" >"$tmp/out" 2>"$tmp/err"
+	got=$?
+	[ "$got" -eq "$want" ] || echo "# exit status $got, not $want"
+	[ "$got" -eq "$want" ]
+	result $? "$name"
+}
+cd "$tmp/repo" || exit 1
+piped 0 "diff: a text on standard input" plain.kennel - plain.kennel
+piped 65 "diff: one that includes another file" team.kennel - team.kennel
+holds "... is refused, with the way to go" grep -q "kennel policy diff --git REV FILE" "$tmp/err"
+piped 65 "diff: the same on the new side" team.kennel plain.kennel -
+if command -v git >/dev/null; then
+	(
+		unset GIT_DIR GIT_WORK_TREE
+		HOME=$tmp git init -q . && git add . &&
+		    git -c user.name=a -c user.email=a@b.example -c commit.gpgsign=false commit -qm one
+	) >/dev/null 2>&1
+	expect 0 "diff --git: no change" diff --git HEAD team.kennel
+	sed -i s/aa/bb/ base.kennel
+	expect 1 "diff --git: a change in an included file" diff --git HEAD team.kennel
+	says 'env D: "/srv/aa" -> "/srv/bb"'
+	sed -i s/bb/cc/ base.kennel
+	mv base.kennel renamed.kennel
+	sed -i s/base/renamed/ team.kennel
+	cd / || exit 1
+	expect 1 "diff --git: by its full path, of a file with another name" diff --git HEAD "$tmp/repo/team.kennel"
+	says 'env D: "/srv/aa" -> "/srv/cc"'
+	expect 65 "diff --git: no such revision" diff --git nosuch "$tmp/repo/team.kennel"
+	holds "... is named" grep -q "at the revision nosuch" "$tmp/err"
+	expect 65 "diff --git: no such file there" diff --git HEAD "$tmp/repo/renamed.kennel"
+	cd "$tmp/repo" || exit 1
+	printf 'include "/etc/kennel-none.kennel"\n' >>team.kennel
+	git add . && git -c user.name=a -c user.email=a@b.example -c commit.gpgsign=false commit -qm two >/dev/null
+	expect 65 "diff --git: an include outside of its directory" diff --git HEAD team.kennel
+else
+	echo "skip - policy diff --git: no git"
+fi
+expect 64 "diff --git: an option as a revision" diff --git --output=x team.kennel
+expect 64 "diff --git: two files" diff --git HEAD team.kennel plain.kennel
+expect 64 "diff --git: standard input" diff --git HEAD -
+cd "$here" || exit 1
