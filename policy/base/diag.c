@@ -385,9 +385,14 @@ diag_end(struct diag *d)
 	if (d->json && d->out != NULL)
 		fputs("{\"diagnostics\":[", d->out);
 	held_flush(d);
-	if (d->json && d->out != NULL)
-		fprintf(d->out, "],\"errors\":%zu,\"warnings\":%zu}\n", d->error_n,
-		    d->warning_n);
+	if (d->json && d->out != NULL) {
+		fprintf(d->out, "],\"errors\":%zu,\"warnings\":", d->error_n);
+		if (d->unread)
+			fputs("null", d->out);
+		else
+			fprintf(d->out, "%zu", d->warning_n);
+		fprintf(d->out, ",\"unchecked\":%zu}\n", d->unchecked_n);
+	}
 	if (d->json)
 		return;
 	end_count(d, d->error_n, "error");

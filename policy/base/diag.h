@@ -25,13 +25,15 @@ struct diag {
 	size_t source_n;
 	size_t error_n;
 	size_t warning_n;
-	bool hide_line; /* the current statement may hold a secret value */
-	bool hide_all;  /* any line may hold one: a manifest */
-	bool quiet;     /* only count warnings */
-	bool sorted;    /* print the messages at diag_end, in source order */
-	bool json;      /* print one JSON document at diag_end; needs sorted */
-	bool elsewhere; /* diag_host warns: the policy may be for another machine */
-	size_t host_n;  /* of those */
+	bool hide_line;     /* the current statement may hold a secret value */
+	bool hide_all;      /* any line may hold one: a manifest */
+	bool quiet;         /* only count warnings */
+	bool sorted;        /* print the messages at diag_end, in source order */
+	bool json;          /* print one JSON document at diag_end; needs sorted */
+	bool elsewhere;     /* diag_host warns: the policy may be for another machine */
+	size_t host_n;      /* of those */
+	size_t unchecked_n; /* `expect` lines that were not run */
+	bool unread;        /* errors ended the check: not every warning was looked for */
 	struct held *held;
 	size_t held_n;
 };

@@ -520,10 +520,11 @@ check_unused(struct check *c)
 	}
 }
 
-void
+bool
 tree_check(struct tree *tree, struct diag *diag)
 {
 	struct check c = {.tree = tree, .diag = diag};
+	bool sound;
 	size_t i;
 
 	for (i = 0; i < tree->block_n; i++)
@@ -535,9 +536,11 @@ tree_check(struct tree *tree, struct diag *diag)
 	expects_check(&c);
 	conflict_names(tree, diag);
 	trusted_check(tree, diag);
-	for (i = 0; diag->error_n == 0 && i < tree->server_n; i++)
+	sound = diag->error_n == 0;
+	for (i = 0; sound && i < tree->server_n; i++)
 		lint_server(&c, &tree->server[i]);
 	never_check(&c);
-	if (diag->error_n == 0)
+	if (sound)
 		check_unused(&c);
+	return sound;
 }

@@ -37,8 +37,11 @@ void expects_check(struct check *);
 /* lint.c: dead, shadowed and over-broad grants. */
 void lint_server(struct check *, const struct server *);
 
-/* Checks types, duplicates, units, paths, refused variables, contradictions. */
-void tree_check(struct tree *, struct diag *);
+/*
+ * Checks types, duplicates, units, paths, refused variables, contradictions. True: the tree
+ * can be lowered, and every warning was looked for; a broken `never` does not prevent that.
+ */
+bool tree_check(struct tree *, struct diag *);
 
 /* The enum sealed_class of a word like @readonly, or 0 (mcp.c). */
 uint32_t gate_class(const struct word *);

@@ -25,7 +25,7 @@ put_count(size_t n, const char *what)
 		printf(", %zu %s%s", n, what, n == 1 ? "" : "s");
 }
 
-/* "files.kennel: 1 server, no errors, 2 warnings" */
+/* "files.kennel: 1 server, no errors, 2 warnings, 1 expectation not checked" */
 static void
 summary(const struct args *a, const struct policy_counts *n)
 {
@@ -41,7 +41,13 @@ summary(const struct args *a, const struct policy_counts *n)
 		printf("%zu server%s, no errors", n->servers, n->servers == 1 ? "" : "s");
 	else
 		printf("%zu error%s", n->errors, n->errors == 1 ? "" : "s");
-	put_count(n->warnings, "warning");
+	if (n->unread)
+		fputs("; not checked: warnings, expectations", stdout);
+	else
+		put_count(n->warnings, "warning");
+	if (n->unchecked > 0)
+		printf(", %zu expectation%s not checked", n->unchecked,
+		    n->unchecked == 1 ? "" : "s");
 	putchar('\n');
 }
 
@@ -104,31 +110,31 @@ sealed_look(const struct args *a, const struct policy *fresh, struct source_list
 }
 
 static int
-check_files(const struct args *a, const struct texts *t)
+check_files(const struct args *a, const struct texts *t, struct policy_counts *counts)
 {
-	struct policy_counts counts = {0};
 	struct policy fresh;
 	struct buf bytes;
 	char why[256];
 	int status;
 
 	buf_init(&bytes, SEALED_LEN_MAX);
-	status = verb_status(policy_check(t->source, t->n, &bytes, stderr, &counts));
+	status = verb_status(policy_check(t->source, t->n, &bytes, stderr, counts));
 	if (bytes.len > 0 &&
 	    policy_load_bytes(bytes.data, bytes.len, &fresh, why, sizeof(why)) == 0) {
-		sealed_look(a, &fresh, source_list_of(bytes.data, bytes.len), &counts);
+		sealed_look(a, &fresh, source_list_of(bytes.data, bytes.len), counts);
 		policy_unload(&fresh);
 	}
 	buf_free(&bytes);
-	counts.warnings += same_server_warn(a, t);
+	counts->warnings += same_server_warn(a, t);
 	if (status != EXIT_FAILED)
-		summary(a, &counts);
+		summary(a, counts);
 	return status;
 }
 
 int
 verb_check(const struct args *a)
 {
+	struct policy_counts counts = {0};
 	static struct texts t;
 	int status;
 
@@ -136,9 +142,12 @@ verb_check(const struct args *a)
 	if (status != 0)
 		return status;
 	if ((a->given & OPT_JSON) != 0)
-		status = verb_status(policy_check_json(t.source, t.n, stdout));
+		status = verb_status(policy_check_json(t.source, t.n, stdout, &counts));
 	else
-		status = check_files(a, &t);
+		status = check_files(a, &t, &counts);
 	texts_free(&t);
+	/* what was not checked has not passed */
+	if (status == EXIT_OK && counts.unchecked > 0)
+		status = EXIT_NO;
 	return verb_flush() != 0 ? EXIT_CONFIG : status;
 }

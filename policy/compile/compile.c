@@ -19,7 +19,8 @@
 #include <string.h>
 
 /*
- * Parses and checks: 0 with *ret filled; -EINVAL with nothing to free; -ENOMEM.
+ * Parses and checks: 0 with *ret filled; -EINVAL with nothing to free; -ENOMEM. A broken
+ * `never` is reported and leaves a tree: seal() fails after it has looked for other errors.
  */
 static int
 read_tree(const struct policy_source *source, size_t n, struct diag *d, struct tree *ret)
@@ -34,8 +35,7 @@ read_tree(const struct policy_source *source, size_t n, struct diag *d, struct t
 		tree_free(&t);
 		return -ENOMEM;
 	}
-	tree_check(&t, d);
-	if (d->error_n > 0) {
+	if (!tree_check(&t, d)) {
 		tree_free(&t);
 		return -EINVAL;
 	}
@@ -79,7 +79,7 @@ policy_near_server(const struct policy *p, const char *name)
  */
 static int
 lower(const struct tree *t, const struct server *server, struct sealer *sealer,
-    struct diag *d)
+    struct diag *d, struct lacks *ret_lacks)
 {
 	struct tree own = *t;
 	int r;
@@ -87,38 +87,38 @@ lower(const struct tree *t, const struct server *server, struct sealer *sealer,
 	own.arena = arena_new();
 	if (own.arena == NULL)
 		return -ENOMEM;
-	r = tree_lower(&own, server, sealer, d);
+	r = tree_lower(&own, server, sealer, d, ret_lacks);
 	arena_free(own.arena);
 	return r;
 }
 
-static bool
-is_expected_of(const struct tree *t, const char *only)
+/* How many `expect` lines the text has for these servers. */
+static size_t
+expected_of(const struct tree *t, const char *only)
 {
-	size_t i;
+	size_t n = 0, i;
 
 	for (i = 0; i < t->expect_n; i++)
 		if (only == NULL || strcmp(t->expect[i].name.text, only) == 0)
-			return true;
-	return false;
+			n += t->expect[i].row_n;
+	return n;
 }
 
 /* Runs the `expect` lines of the text on the sealed bytes. */
 static int
-expectations(const struct tree *t, const char *only, const struct buf *b, struct diag *d)
+expectations(
+    const struct tree *t, const struct lacks *lacks, const struct buf *b, struct diag *d)
 {
 	struct policy p;
 	char why[128];
 	int r;
 
-	if (!is_expected_of(t, only))
-		return 0;
 	r = policy_load_bytes(b->data, b->len, &p, why, sizeof(why));
 	if (r != 0)
 		return r;
-	r = expect_run(t, &p, d);
+	r = expect_run(t, &p, lacks, d);
 	policy_unload(&p);
-	return r == 0 && d->error_n > 0 ? -EINVAL : r;
+	return r;
 }
 
 /* No failure is without a text: a caller shows only what is reported. */
@@ -143,60 +143,68 @@ report_failure(struct diag *d, const struct sealer *sealer, int r)
 	return -EINVAL;
 }
 
+/* Every server that is requested; reports every error of each. */
+static int
+lower_all(const struct tree *t, const char *only, struct sealer *sealer, struct diag *d,
+    struct lacks *lacks)
+{
+	size_t i, n = 0;
+	int r = 0;
+
+	for (i = 0; i < t->server_n && r == 0; i++) {
+		if (only != NULL && strcmp(only, t->server[i].name.text) != 0)
+			continue;
+		r = lower(t, &t->server[i], sealer, d, &lacks[n]);
+		if (r == 0)
+			n++; /* as the servers of the sealed file */
+		else if (r == -EINVAL && diag_failures(d) > 0)
+			r = 0;
+	}
+	return r;
+}
+
 /*
  * Compiles one server, or all, into one sealed file.  Produces nothing after an
- * error; d contains it.
+ * error, and nothing where this machine lacks something; d contains it, and the number of
+ * `expect` lines that were not run.
  */
 static int
 seal(const struct tree *t, const char *only, struct buf *out, struct diag *d)
 {
 	struct sealer *sealer = sealer_new();
+	struct lacks *lacks = calloc(t->server_n + 1, sizeof(*lacks));
+	size_t errors = d->error_n /* of `never` */, expected = expected_of(t, only);
 	const struct buf *sources;
 	struct buf bytes;
-	size_t i;
-	int r = sealer == NULL ? -ENOMEM : 0;
+	int r = sealer == NULL || lacks == NULL ? -ENOMEM : 0;
 
 	buf_init(&bytes, SEALED_LEN_MAX);
-
-	for (i = 0; i < t->server_n && r == 0; i++) {
-		if (only != NULL && strcmp(only, t->server[i].name.text) != 0)
-			continue;
-		r = lower(t, &t->server[i], sealer, d);
-		/* report every error of every server */
-		if (r == -EINVAL && diag_failures(d) > 0)
-			r = 0;
-	}
-	if (r == 0 && diag_failures(d) > 0)
+	if (r == 0)
+		r = lower_all(t, only, sealer, d, lacks);
+	if (r == 0 && d->error_n > errors)
 		r = -EINVAL;
 	if (r == 0)
 		r = sealer_finish(sealer, &bytes);
-	if (r == 0)
-		r = expectations(t, only, &bytes, d);
-	if (r == 0)
+	if (r != 0)
+		d->unchecked_n += expected;
+	else if (expected > 0)
+		r = expectations(t, lacks, &bytes, d);
+	if (r == 0 && d->error_n > 0)
+		r = -EINVAL;
+	if (r == 0 && d->host_n == 0)
 		r = buf_put(out, bytes.data, bytes.len);
 	sources = sealer == NULL ? NULL : sealer_sources(sealer);
-	if (r == 0 && sources->len > 0)
+	if (r == 0 && d->host_n == 0 && sources->len > 0)
 		r = buf_put(out, sources->data, sources->len);
 	if (sealer != NULL)
 		r = report_failure(d, sealer, r);
 	buf_free(&bytes);
+	free(lacks);
 	sealer_free(sealer);
 	return r;
 }
 
 /* ---- check ----------------------------------------------------------------- */
-
-/* Compiles everything, as a start would. */
-static int
-compile_all(struct tree *t, struct buf *out, struct diag *d)
-{
-	int r = trusted_collect(t);
-
-	if (r == 0)
-		r = seal(t, NULL, out, d);
-	/* what only this machine lacks is no error of the policy */
-	return r == -EINVAL && d->error_n == 0 ? 0 : r;
-}
 
 static bool
 is_empty(const struct tree *t)
@@ -216,18 +224,23 @@ check(const struct policy_source *source, size_t source_n, struct buf *out,
 
 	d->elsewhere = true;
 	r = read_tree(source, source_n, d, &t);
+	d->unread = r != 0;
 	if (r == 0) {
 		ret->servers = t.server_n;
-		if (t.server_n > 0)
-			r = compile_all(&t, out, d);
-		else if (is_empty(&t))
+		if (t.server_n > 0 && (r = trusted_collect(&t)) == 0)
+			r = seal(&t, NULL, out, d);
+		else if (r == 0 && is_empty(&t))
 			diag_warning(
 			    d, whole, "no server found: add `server NAME { ... }`");
+		if (r == 0 && d->error_n > 0)
+			r = -EINVAL;
 		tree_free(&t);
 	}
 	diag_end(d);
 	ret->errors = d->error_n;
 	ret->warnings = d->warning_n;
+	ret->unchecked = d->unchecked_n;
+	ret->unread = d->unread;
 	return r;
 }
 
@@ -242,9 +255,9 @@ policy_check(const struct policy_source *source, size_t source_n, struct buf *ou
 }
 
 int
-policy_check_json(const struct policy_source *source, size_t source_n, FILE *out)
+policy_check_json(const struct policy_source *source, size_t source_n, FILE *out,
+    struct policy_counts *ret)
 {
-	struct policy_counts counts;
 	struct diag d = {.sorted = true,
 	    .json = true,
 	    .out = out,
@@ -254,7 +267,7 @@ policy_check_json(const struct policy_source *source, size_t source_n, FILE *out
 	int r;
 
 	buf_init(&bytes, SEALED_LEN_MAX);
-	r = check(source, source_n, &bytes, &d, &counts);
+	r = check(source, source_n, &bytes, &d, ret);
 	buf_free(&bytes);
 	return r;
 }
@@ -391,12 +404,12 @@ read_servers(const struct policy_source *source, size_t n, const char *only,
 		diag_error(d, whole, "no server found: add `server NAME { ... }`");
 	else if (only != NULL && !has_server(&t, only))
 		no_server(&t, only, d);
-	if (d->error_n > 0) {
-		tree_free(&t);
-		return -EINVAL;
+	else {
+		*ret = t;
+		return 0;
 	}
-	*ret = t;
-	return 0;
+	tree_free(&t);
+	return -EINVAL;
 }
 
 /* known: from the caller, or NULL. */

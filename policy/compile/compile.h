@@ -35,12 +35,15 @@ int policy_compile(const struct policy_source *, size_t source_n, const char *on
     struct buf *out, FILE *diag);
 struct policy_counts {
 	size_t servers, errors, warnings; /* servers: 0 after an error */
+	size_t unchecked;                 /* `expect` lines that were not run */
+	bool unread; /* its errors ended the check before every warning was looked for */
 };
 /*
  * Like policy_compile. out stays empty also if this machine lacks something, or if there
- * is no server. What only this machine lacks (a program, a
- * library) is a warning, because the policy may be for another one. A file may also
- * have no server, for others to include.
+ * is no server. What only this machine lacks (a program, a library) is a warning, because
+ * the policy may be for another one: the `expect` lines are run, except for those whose
+ * answer depends on what is missing (ret->unchecked). A file may also have no server, for
+ * others to include.
  */
 int policy_check(const struct policy_source *, size_t source_n, struct buf *out,
     FILE *diag, struct policy_counts *ret);
@@ -48,7 +51,8 @@ int policy_check(const struct policy_source *, size_t source_n, struct buf *out,
  * Like policy_check, as one JSON document: code, file, line, column and message
  * of each error and warning.
  */
-int policy_check_json(const struct policy_source *, size_t source_n, FILE *);
+int policy_check_json(
+    const struct policy_source *, size_t source_n, FILE *, struct policy_counts *ret);
 
 enum policy_defines { DEFINES_NO, DEFINES_YES, DEFINES_MAYBE };
 /*

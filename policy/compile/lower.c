@@ -175,12 +175,12 @@ lower_filters(struct lower *l)
 }
 
 static int
-lower_one(
-    const struct tree *t, const struct server *server, struct sealer *s, struct diag *d)
+lower_one(const struct tree *t, const struct server *server, struct sealer *s,
+    struct diag *d, struct lacks *ret_lacks)
 {
 	struct lower l = {
 	    .tree = t, .server = server, .sealer = s, .diag = d, .arena = t->arena};
-	size_t failures = diag_failures(d);
+	size_t failures = diag_failures(d), errors = d->error_n, host = d->host_n;
 	int r;
 
 	l.row.name = lower_str(&l, server->name.text);
@@ -196,25 +196,27 @@ lower_one(
 		diag_error(d, server->at,
 		    "server `%s` has no `run`: add `run PROGRAM ARGUMENT...`",
 		    server->name.text);
-	if (diag_failures(d) != failures)
+	if (d->error_n != errors)
 		return -EINVAL;
 	(void)sealer_row(s, SEALED_SERVERS, &l.row, sizeof(l.row));
+	l.lacks.files = d->host_n != host;
+	*ret_lacks = l.lacks;
 	return 0;
 }
 
 int
-tree_lower(
-    const struct tree *t, const struct server *server, struct sealer *s, struct diag *d)
+tree_lower(const struct tree *t, const struct server *server, struct sealer *s,
+    struct diag *d, struct lacks *ret_lacks)
 {
 	struct tree own = *t;
 	int r;
 
 	if (t->fs_cache != NULL)
-		return lower_one(t, server, s, d);
+		return lower_one(t, server, s, d, ret_lacks);
 	own.fs_cache = fs_cache_new();
 	if (own.fs_cache == NULL)
 		return -ENOMEM;
-	r = lower_one(&own, server, s, d);
+	r = lower_one(&own, server, s, d, ret_lacks);
 	fs_cache_free(own.fs_cache);
 	return r;
 }

@@ -24,6 +24,7 @@
 #include "policy/base/fs_cache.h"
 #include "policy/base/path_index.h"
 #include "policy/check/check.h"
+#include "policy/check/expect.h"
 #include "policy/compile/write_sealed.h"
 #include "policy/lang/ast.h"
 #include "policy/sealed/sealed.h"
@@ -226,6 +227,7 @@ struct lower {
 	struct sealed_exec *exec;
 	size_t exec_n;
 	bool has_run;
+	struct lacks lacks;
 	const char **credential; /* names of credential rows added so far */
 	size_t credential_n;
 };
@@ -238,9 +240,12 @@ char *lower_printf(struct lower *, const char *, ...)
 /* Is path in the directory, or the directory itself? */
 bool path_inside(const char *path, const char *folder);
 
-/* Compiles one checked server of the tree into the sealer.  Errors go to diag. */
+/*
+ * Compiles one checked server of the tree into the sealer.  Errors go to diag.  With
+ * diag.elsewhere, ret_lacks has what is missing in the rows: nothing may be started with them.
+ */
 struct sealer;
-int tree_lower(
-    const struct tree *, const struct server *, struct sealer *, struct diag *);
+int tree_lower(const struct tree *, const struct server *, struct sealer *, struct diag *,
+    struct lacks *ret_lacks);
 
 #endif

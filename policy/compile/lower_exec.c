@@ -89,7 +89,10 @@ caller_put(struct lower *l, const struct stmt *s, struct sealed_exec *e)
 		return 0;
 	/* the kernel reports a process's directory by its canonical name */
 	r = view_real(l, in->word[0].text, in->word[0].at, &real);
-	if (r < 0 && r != -ENOENT)
+	if (r == -EINVAL && l->diag->elsewhere) { /* it is reported */
+		real = in->word[0].text;
+		l->lacks.in = true;
+	} else if (r < 0 && r != -ENOENT)
 		return r;
 	e->in = lower_str(l, real);
 	return 0;
@@ -383,20 +386,51 @@ need_ask(struct lower *l, uint32_t image, bool interpreter, struct at at)
 
 /* ---- statements ---------------------------------------------------------- */
 
-int
-program_lower(struct lower *l, const struct stmt *s)
+static int
+program_put(struct lower *l, const struct stmt *s)
 {
 	uint32_t image;
 	int r;
 
-	if (s->kw == KW_EXEC && s->verdict == VERDICT_DENY)
-		return 0; /* program_end does it, when all programs are known */
 	if ((r = image_add(l, s->word[0].text, s->word[0].at, &image)) < 0)
 		return r;
 	r = image_need(l, image, false, s->word[0].at);
 	if (r == -ENOEXEC)
 		return script_lower(l, s, image);
 	return r < 0 ? r : exec_put(l, s, image, image, NULL, NULL);
+}
+
+/*
+ * The row of a program that cannot be started on this machine: as of a binary without
+ * libraries.  Only diag.elsewhere gets here, so nothing is ever started by it.
+ */
+static int
+stand_in_put(struct lower *l, const struct stmt *s)
+{
+	const char *path = s->word[0].text;
+	size_t i;
+	int r;
+
+	for (i = 0; i < l->image_n && strcmp(l->image_path[i], path) != 0; i++)
+		;
+	if (i == l->image_n && (r = image_keep(l, path, path, s->word[0].at)) < 0)
+		return r;
+	return exec_put(l, s, (uint32_t)i, (uint32_t)i, NULL, NULL);
+}
+
+int
+program_lower(struct lower *l, const struct stmt *s)
+{
+	size_t errors = l->diag->error_n, host = l->diag->host_n, execs = l->exec_n;
+	int r;
+
+	if (s->kw == KW_EXEC && s->verdict == VERDICT_DENY)
+		return 0; /* program_end does it, when all programs are known */
+	r = program_put(l, s);
+	if (r == -EINVAL && l->diag->error_n == errors && l->diag->host_n != host &&
+	    l->exec_n == execs)
+		return stand_in_put(l, s);
+	return r;
 }
 
 /*

@@ -320,6 +320,7 @@ lower_pins(struct lower *l, const struct stmt *s)
 	diag_text(shown, path, strlen(path));
 	r = source->reader->read(source->reader->arg, path, PINFILE_LEN_MAX, &data, &len);
 	if (r != 0) {
+		l->lacks.pins = true;
 		diag_host(l->diag, s->word[0].at, "unable to read %s: %s%s", shown,
 		    r == -EPERM   ? "it is world-writable (chmod o-w)"
 		    : r == -EFBIG ? "it is larger than 16 MiB"

@@ -39,7 +39,7 @@ main(int argc, char **argv)
 	if (tree_parse(&source, 1, &d, &t) != 0)
 		return 125;
 	if (!parse)
-		tree_check(&t, &d);
+		(void)tree_check(&t, &d);
 	diag_end(&d);
 	r = d.error_n > 0 ? 65 : 0;
 	if (r == 0 && tree_print(&t, stdout) != 0)
