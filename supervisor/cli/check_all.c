@@ -347,31 +347,40 @@ trailing_digits(const char *text, size_t len)
 	return n > 0 && n < len && text[len - 1 - n] == ':' ? n : 0;
 }
 
-/* One line of the report: FILE[:LINE[:COLUMN]]: error: MESSAGE, or a warning. Others
- * show a part of a file, and are left out. */
-static void
-put_finding(struct out *o, const char *line, size_t len, uint64_t n[2])
+enum severity { AN_ERROR, A_WARNING, SEVERITIES };
+static const char *const severities[SEVERITIES] = {"error", "warning"};
+
+/* Where the severity is in a line of the report; NULL: the line shows a part of a file. */
+static const char *
+severity_find(const char *line, size_t len, enum severity *ret)
 {
-	static const char *const severities[] = {"error", "warning"};
-	const char *marks[] = {": error: ", ": warning: "}, *at = NULL;
-	size_t file_len, digits, k;
+	static const char *const mark[SEVERITIES] = {": error: ", ": warning: "};
+	const char *at = NULL;
+
+	for (int k = 0; at == NULL && k < SEVERITIES && line[0] != ' '; k++)
+		if ((at = memmem(line, len, mark[k], strlen(mark[k]))) != NULL)
+			*ret = (enum severity)k;
+	return at;
+}
+
+/* One line of the report: FILE[:LINE[:COLUMN]]: error: MESSAGE, or a warning. */
+static void
+put_finding(struct out *o, const char *line, size_t len)
+{
+	enum severity k = AN_ERROR;
+	const char *at = severity_find(line, len, &k);
+	size_t file_len, digits;
 	uint64_t number = 0;
 
-	for (k = 0; k < ARRAY_LEN(marks) && line[0] != ' '; k++) {
-		at = memmem(line, len, marks[k], strlen(marks[k]));
-		if (at != NULL)
-			break;
-	}
-	if (at == NULL || k == ARRAY_LEN(marks))
+	if (at == NULL)
 		return;
-	n[k]++;
 	file_len = (size_t)(at - line);
 	/* the column, then the line */
 	while ((digits = trailing_digits(line, file_len)) > 0) {
 		number = strtoull(line + file_len - digits, NULL, 10);
 		file_len -= digits + 1;
 	}
-	at += strlen(marks[k]);
+	at += strlen(severities[k]) + 4; /* `: ` on both sides */
 	out_object(o, NULL);
 	out_text(o, "severity", severities[k]);
 	out_bytes(o, "file", line, file_len);
@@ -381,75 +390,83 @@ put_finding(struct out *o, const char *line, size_t len, uint64_t n[2])
 }
 
 static void
+count_findings(const char *report, size_t n[SEVERITIES])
+{
+	enum severity k;
+
+	for (size_t len; *report != '\0'; report += len + (report[len] == '\n')) {
+		len = strcspn(report, "\n");
+		if (severity_find(report, len, &k) != NULL)
+			n[k]++;
+	}
+}
+
+static void
 put_findings(const char *report, size_t policies)
 {
-	uint64_t n[2] = {0, 0};
+	size_t n[SEVERITIES] = {0}, len;
 	struct out o;
-	size_t len;
 
+	count_findings(report, n);
 	out_init(&o, stdout);
 	out_object(&o, NULL);
 	out_list(&o, "diagnostics");
 	for (; *report != '\0'; report += len + (report[len] == '\n')) {
 		len = strcspn(report, "\n");
-		put_finding(&o, report, len, n);
+		put_finding(&o, report, len);
 	}
 	out_end(&o);
-	out_number(&o, "errors", n[0]);
-	out_number(&o, "warnings", n[1]);
+	out_number(&o, "errors", n[AN_ERROR]);
+	out_number(&o, "warnings", n[A_WARNING]);
 	out_number(&o, "policies", policies);
 	out_end(&o);
 }
 
 static int
-check_all_json(void)
+say_findings(const char *report, size_t policies)
 {
-	char *report = NULL;
-	size_t len = 0, n = 0;
-	FILE *out = open_memstream(&report, &len);
-	int found = out == NULL ? -ENOMEM : policies_check(out, &n, NULL, NULL);
+	size_t n[SEVERITIES] = {0};
 
-	if (out != NULL && fclose(out) != 0)
-		found = -ENOMEM;
-	if (found < 0)
-		log_error("unable to check: %s", strerror(-found));
-	else
-		put_findings(report, n);
-	free(report);
-	if (found < 0 || fflush(stdout) != 0)
-		return EXIT_FAILED;
-	return found > 0 ? EXIT_INPUT : 0;
-}
-
-static int
-check_all(void)
-{
-	size_t n = 0;
-	int found = policies_check(stderr, &n, NULL, NULL);
-
-	if (found < 0) {
-		fprintf(stderr, "kennel policy: unable to check: %s\n", strerror(-found));
-		return EXIT_FAILED;
-	}
-	if (n == 0 && found == 0) {
+	if (policies == 0 && report[0] == '\0') {
 		fprintf(stderr,
 		    "kennel policy: no policy found in %s: `kennel init NAME -- COMMAND` "
 		    "drafts one\n",
 		    paths_config_dir() != NULL ? paths_config_dir() : "/etc/kennel");
 		return EXIT_MISSING;
 	}
-	printf("%zu %s checked, %d %s\n", n, n == 1 ? "policy" : "policies", found,
-	    found == 1 ? "error" : "errors");
-	return found > 0 ? EXIT_INPUT : 0;
+	fputs(report, stderr);
+	count_findings(report, n);
+	printf("%zu %s checked, %zu %s, %zu %s\n", policies,
+	    policies == 1 ? "policy" : "policies", n[AN_ERROR],
+	    n[AN_ERROR] == 1 ? "error" : "errors", n[A_WARNING],
+	    n[A_WARNING] == 1 ? "warning" : "warnings");
+	return 0;
 }
 
-/* What each verb does with all policies that a start would find. */
 static int
 check_every(bool json)
 {
-	return json ? check_all_json() : check_all();
+	char *report = NULL;
+	size_t len = 0, n = 0;
+	FILE *out = open_memstream(&report, &len);
+	int found = out == NULL ? -ENOMEM : policies_check(out, &n, NULL, NULL),
+	    status = 0;
+
+	if (out != NULL && fclose(out) != 0)
+		found = -ENOMEM;
+	if (found < 0)
+		fprintf(stderr, "kennel policy: unable to check: %s\n", strerror(-found));
+	else if (json)
+		put_findings(report, n);
+	else
+		status = say_findings(report, n);
+	free(report);
+	if (found < 0 || fflush(stdout) != 0)
+		return EXIT_FAILED;
+	return found > 0 ? EXIT_INPUT : status;
 }
 
+/* What each verb does with all policies that a start would find. */
 static const struct {
 	const char *verb, *option;
 	int (*fn)(bool json);
