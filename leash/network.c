@@ -365,6 +365,9 @@ on_open(struct network *n, const struct egress_report *e)
 
 	if (!granted(n->leash, e, &verdict) || n->wait_n == EGRESS_CONNS_MAX)
 		return -EBADMSG;
+	/* a learning cell has hosts of its own, which a person has named */
+	if (n->leash->placeholders.made && !n->leash->learn)
+		return network_refuse(n, e, EGRESS_TRIAL);
 	return verdict == VERDICT_ASK ? network_ask(n, e) : let_go(n, e, NULL);
 }
 

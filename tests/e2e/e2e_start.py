@@ -93,6 +93,49 @@ def program():
     check("its exec" not in told, told)
 
 
+@test("a program that is absent in the cell and present on the host has its line, whichever program missed it; one that is absent on both has none")
+def absent_program():
+    for name, line in (("id", True), ("no-such-program", False)):
+        for script in ("%s; exit 1" % name,  # the shell's own words
+                       "echo 'bash: line 1: %s: command not found' >&2; exit 127" % name,
+                       "echo \"env: '%s': No such file or directory\" >&2; exit 127" % name,
+                       "echo \"FileNotFoundError: [Errno 2] No such file or directory: '%s'\" >&2; exit 1" % name,
+                       "echo 'Error: spawn %s ENOENT' >&2; exit 1" % name):
+            told, said = refused(script, env={"PATH": "/usr/bin:/bin"})
+            equal("to grant it, add `exec allow /usr/bin/id **`" in told + said, line, script + told)
+    told, _ = refused("echo 'spawn id failed' >&2; exit 1", env={"PATH": "/usr/bin:/bin"})
+    check("to grant it" not in told, told)
+
+
+@test("attack: a server that gets placeholders connects to a granted host, and reaches none; the control reaches it")
+def offline():
+    import socket
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        listener.settimeout(3)
+        code = ("import socket, sys; s = socket.create_connection(('localhost', %d), 5); s.sendall(b'out'); "
+                "sys.stderr.write('it said ' + repr(s.recv(9)))" % listener.getsockname()[1])
+        body = "    run %s\n    net allow localhost:%d to loopback plain\n    tool allow *\n" % (
+            words("/usr/bin/python3", "-c", code), listener.getsockname()[1])
+        for more in ([], ["--placeholders"]):
+            s = Mcp([KENNEL, "run", "t", "--policy", policy(body), *more])
+            s.send({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+                "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "kit", "version": "1"}}})
+            try:
+                peer = listener.accept()[0]
+                equal((peer.recv(9), more), (b"out", []))
+                peer.sendall(b"in")
+                peer.close()
+            except TimeoutError:
+                equal(more, ["--placeholders"], s.stderr())
+            said = json.loads(s.line(5))["error"]["message"]
+            s.close()
+            said += s.stderr()
+            equal("it said b'in'" in said, not more, said)
+            equal("a server that gets placeholders reaches no host" in said, bool(more), said)
+
+
 @test("the lines of a Node.js trace that tell nothing are left out")
 def trace():
     told, _ = refused("printf 'Error: it broke\\n\\n    at f (a.js:1)\\n    at g (a.js:2)\\n}\\n\\nNode.js v22\\n' >&2; exit 1")
