@@ -237,15 +237,45 @@ shared_library(struct put *p, const char *name)
 	}
 }
 
-/* A file that the server could not load, in the texts of Node.js, Python and glibc. */
+/* Where the user's shell would find it. */
+static void
+program(struct put *p, const char *name)
+{
+	const char *dirs = getenv("PATH"), *end;
+	char path[PATH_MAX];
+
+	for (; dirs != NULL && *dirs != '\0'; dirs = end + (*end == ':')) {
+		int n;
+
+		end = dirs + strcspn(dirs, ":");
+		n = snprintf(
+		    path, sizeof(path), "%.*s/%s", (int)(end - dirs), dirs, name);
+		if (dirs[0] != '/' || n < 0 || (size_t)n >= sizeof(path) ||
+		    !is_program(path))
+			continue;
+		if (is_missed(p, path))
+			put_grant(p, path, true);
+		return;
+	}
+}
+
+/* A file that the server could not load, in the texts of Node.js, Python and glibc; a program
+ * that it did not find, in those of shells, of env(1), Python and Node.js: exec gave ENOENT,
+ * because it is not in the cell, so nothing was refused. */
 static const struct missing {
-	const char *before, *after; /* one of them is empty */
+	const char *before, *after; /* at least one is not empty */
 	void (*find)(struct put *, const char *name);
 } missing[] = {
     {"Cannot find module '", "", node_module},
     {"Cannot find package '", "", node_module},
     {"No module named '", "", python_module},
     {"", ": cannot open shared object file", shared_library},
+    {"", ": not found", program},
+    {"", ": command not found", program},
+    {"env: \xe2\x80\x98", "", program},
+    {"env: '", "", program},
+    {"No such file or directory: '", "", program},
+    {"spawn ", " ENOENT", program},
 };
 
 /* The name at the mark: a relative one of at most NAME_MAX bytes, without "..". */
@@ -262,6 +292,8 @@ name_at(const struct missing *m, const char *text, const char *mark, char name[N
 		n++;
 	memcpy(name, from, n);
 	name[n] = '\0';
+	if (m->before[0] != '\0' && strncmp(from + n, m->after, strlen(m->after)) != 0)
+		return false;
 	return n > 0 && from[0] != '/' && from[0] != '.' && !is_path_byte(from[n]) &&
 	       strstr(name, "..") == NULL;
 }
