@@ -636,8 +636,10 @@ KENNEL = \
 	supervisor/import/redact.o \
 	supervisor/import/remote.o \
 	supervisor/import/remote_draft.o \
+	supervisor/import/results.o \
 	supervisor/import/server.o \
 	supervisor/import/toml_file.o \
+	supervisor/import/trial.o \
 	supervisor/import/verb_import.o \
 	supervisor/import/work.o \
 	supervisor/import/write.o \

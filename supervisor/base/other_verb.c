@@ -86,9 +86,32 @@ show_end(int fd, FILE *to)
 	free(text);
 }
 
+/* The last of its own errors, without the program's name: the one that ended it. */
+static void
+last_error(int fd, char *out, size_t size)
+{
+	static const char name[] = "kennel"; /* or "kennel init" */
+	char *text = fd < 0 || size == 0 ? NULL : end_of(fd, OUTPUT_MAX);
+	const char *from = "", *at = text;
+
+	while (at != NULL && *at != '\0') {
+		const char *colon = strstr(at, ": ");
+
+		if (strncmp(at, name, sizeof(name) - 1) == 0 && colon != NULL)
+			from = colon + 2;
+		at += strcspn(at, "\n");
+		at += *at == '\n';
+	}
+	if (size > 0)
+		(void)snprintf(out, size, "%.*s", (int)strcspn(from, "\n"),
+		    from); /* or cut, for a person */
+	free(text);
+}
+
 /* What it printed comes before the errors that ended it, which are on another stream. */
 static int
-run_quietly(struct verb_child *c, verb_fn *fn, int argc, char **argv)
+run_quietly(struct verb_child *c, const struct other_verb *how, verb_fn *fn, int argc,
+    char **argv)
 {
 	int status = EXIT_FAILED;
 
@@ -103,6 +126,7 @@ run_quietly(struct verb_child *c, verb_fn *fn, int argc, char **argv)
 	if (status != 0)
 		show_end(c->out, stdout);
 	show_end(c->err, stderr);
+	last_error(c->err, how->why, how->why_size);
 	fd_close(&c->in);
 	fd_close(&c->out);
 	fd_close(&c->err);
@@ -114,7 +138,8 @@ other_verb_run(const struct other_verb *how, verb_fn *fn, int argc, char **argv)
 {
 	struct verb_child c = {.dir = how->dir, .in = -1, .out = -1, .err = -1};
 
-	return how->quiet ? run_quietly(&c, fn, argc, argv) : run(&c, fn, argc, argv);
+	return how->quiet ? run_quietly(&c, how, fn, argc, argv)
+			  : run(&c, fn, argc, argv);
 }
 
 /* Both, with no input and without ^C. */

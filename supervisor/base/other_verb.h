@@ -14,6 +14,9 @@ struct other_verb {
 	const char *dir; /* to work in, or NULL */
 	/* give it no input; at its end print its errors, after its output if it failed */
 	bool quiet;
+	/* quiet: gets the last error, or ""; or NULL */
+	char *why;
+	size_t why_size;
 };
 
 /* Returns its exit status. */

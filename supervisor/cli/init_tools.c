@@ -11,16 +11,21 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "policy/cli/verb.h"
 #include "shim/base/array.h"
+#include "shim/base/fd.h"
 #include "supervisor/cli/mcp_client.h"
 
 #define TOOLS_MAX 512
 #define LINES_MAX (128u << 10)
+#define DRAFT_MAX (1u << 20)
 
 static const char *const reading[] = {"count", "describe", "find", "get", "info", "list",
     "lookup", "query", "read", "search", "show", "stat", "status", "view"};
@@ -159,16 +164,23 @@ init_tools_list(const char *file, const char *name, struct tools_found *ret)
 	return r;
 }
 
+/* The lines of a draft whose server was not asked yet. */
+static const char unasked[] =
+    "    # The tools that it may use: `ask` waits for a person.\n"
+    "    tool by-annotations\n";
+
 void
 init_tools_put(const struct tools_found *found, FILE *out)
 {
+	if (found->lines.len == 0 && found->why[0] == '\0') {
+		fputs(unasked, out);
+		return;
+	}
 	if (found->lines.len == 0) {
-		fprintf(
-		    out, "    # The tools that it may use: `ask` waits for a person.\n");
-		if (found->why[0] != '\0') {
-			fprintf(out, "    # The server was not asked for their names");
-			client_put_why(out, "    #     ", found->why);
-		}
+		fprintf(out,
+		    "    # The tools that it may use: `ask` waits for a person.\n"
+		    "    # The server was not asked for their names");
+		client_put_why(out, "    #     ", found->why);
 		fprintf(out, "    tool by-annotations\n");
 		return;
 	}
@@ -182,4 +194,30 @@ init_tools_put(const struct tools_found *found, FILE *out)
 	if (found->left_out > 0)
 		fprintf(out, "    # %zu more have unusual names, and are refused.\n",
 		    found->left_out);
+}
+
+int
+init_tools_fill(const char *file, const struct tools_found *found)
+{
+	char *draft = NULL, *text = NULL;
+	size_t len, new_len = 0;
+	const char *at;
+	FILE *out;
+	int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	int r = fd < 0 ? -errno : fd_slurp(fd, DRAFT_MAX, &draft, &len);
+
+	fd_close(&fd);
+	at = r < 0 || draft == NULL ? NULL : strstr(draft, unasked);
+	out = at == NULL ? NULL : open_memstream(&text, &new_len);
+	if (out != NULL) {
+		fprintf(out, "%.*s", (int)(at - draft), draft);
+		init_tools_put(found, out);
+		fputs(at + strlen(unasked), out);
+		r = fclose(out) != 0 ? -ENOMEM : verb_write(file, text, new_len, 0600);
+	} else if (at != NULL) {
+		r = -ENOMEM;
+	}
+	free(text);
+	free(draft);
+	return r;
 }

@@ -31,5 +31,8 @@ int init_tools_list(const char *file, const char *name, struct tools_found *ret)
 bool init_tool(struct json definition, char name[INIT_TOOL_MAX], bool *ret_reads);
 /* Writes the lines, or one line for all tools if they are not known. */
 void init_tools_put(const struct tools_found *, FILE *);
+/* Replaces the line for all tools, in a draft that was made without a start, by these lines;
+ * a policy without it is left. 0 or -errno. */
+int init_tools_fill(const char *file, const struct tools_found *);
 
 #endif

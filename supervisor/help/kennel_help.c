@@ -141,7 +141,9 @@ static const struct help_verb verbs[] = {
 	    "each server gets a policy, as from `kennel init`, its secrets are moved to "
 	    "the\n"
 	    "vault, and its command or URL becomes `kennel run NAME`. All else in the\n"
-	    "files is kept, and so are backups: --undo restores the files."},
+	    "files is kept, and so are backups: --undo restores the files. Each server "
+	    "is\n"
+	    "started once under its policy; one that does not start is left as it was."},
     {"run", "Start",
 	"NAME [--policy FILE] [--placeholders] [--secrets-tools [--project DIR]]",
 	"run one server for an agent, on standard input and output",

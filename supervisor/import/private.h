@@ -5,6 +5,8 @@
  *	write.c		the changes of the files
  *	server.c	policies and secrets of their servers
  *	work.c		the directories that they work in
+ *	trial.c		one start of each under its policy
+ *	results.c	the table at the end
  */
 #ifndef KENNEL_SUPERVISOR_IMPORT_PRIVATE_H
 #define KENNEL_SUPERVISOR_IMPORT_PRIVATE_H

@@ -185,8 +185,10 @@ static int
 draft(struct writing *w, const struct made *made, const char *out)
 {
 	const struct entry *e = made->entry;
-	const struct other_verb how = {
-	    .dir = server_dir(w, made->file, e), .quiet = true};
+	const struct other_verb how = {.dir = server_dir(w, made->file, e),
+	    .quiet = true,
+	    .why = w->why,
+	    .why_size = sizeof(w->why)};
 	char *word[WORDS_MAX], *own[ENTRY_VARIABLES_MAX];
 	char path[SECRET_PATH_MAX + 1];
 	const char *dir = NULL;
@@ -203,9 +205,7 @@ draft(struct writing *w, const struct made *made, const char *out)
 	word[n++] = (char *)made->name;
 	word[n++] = (char *)"-o";
 	word[n++] = (char *)out;
-	/* its secrets are not granted yet */
-	if (!w->m->start || e->clear_n > 0 || made->reused)
-		word[n++] = (char *)"--no-start";
+	word[n++] = (char *)"--no-start"; /* its trial starts it */
 	for (size_t i = 0; i < e->variable_n && status == 0; i++) {
 		const struct entry_variable *v = &e->variable[i];
 		const char *value = v->clear ? path : v->secret ? NULL : v->value;
@@ -332,7 +332,7 @@ take_back(const struct writing *w, struct made *made)
 	char *word[] = {(char *)"remove", secret};
 
 	policy_path(made, path);
-	if (!made->reused) {
+	if (!made->reused && !made->kept) {
 		(void)unlink(path); /* or it does not exist */
 		work_drop(w, made->entry);
 	}
@@ -428,6 +428,9 @@ reuse(struct writing *w, struct made *made, const char *path)
 	free(new);
 	(void)unlink(again); /* it was for the comparison */
 	if (!same)
+		(void)snprintf(w->why, sizeof(w->why),
+		    "%s exists and is for another server", path); /* or cut */
+	if (!same)
 		log_error("%s exists and is for another server: rename this one, or move "
 			  "the policy away",
 		    path);
@@ -480,6 +483,40 @@ take_name(struct writing *w, const struct import_found *f, struct made *made,
 	return server_same((*ret_before)->entry, e) ? 1 : -EEXIST;
 }
 
+/* Starts it once under its policy: 0; or an exit status, and its row in the table. A draft
+ * that compiles is kept, for the lines that it lacks. */
+static int
+try(struct writing *w, struct made *made, const char *path)
+{
+	bool start = w->m->start && made->entry->kind == ENTRY_COMMAND;
+	char *why;
+
+	if (start) {
+		printf("%s: starting it once, without a network ...\n", made->name);
+		(void)fflush(stdout); /* before it waits */
+	}
+	made->how = trial_run(made->name, path, start, &why);
+	made->kept = made->how == TRIAL_FAILED;
+	if (made->how == TRIAL_NONE)
+		why = strdup(w->m->start ? "a server at a URL is reached with its "
+					   "credentials only"
+					 : "--no-start was given");
+	results_add(&w->results, made->file, made->entry, made->how, why,
+	    made->how == TRIAL_REFUSED && !made->reused ? NULL : path);
+	return made->how == TRIAL_FAILED || made->how == TRIAL_REFUSED ? EXIT_INPUT : 0;
+}
+
+/* Its row, if its trial has given it none. */
+static void
+tell_left(struct writing *w, const struct import_found *f, const struct entry *e,
+    const char *why)
+{
+	for (size_t i = 0; i < w->results.n; i++)
+		if (w->results.row[i].entry == e && w->results.row[i].how >= TRIAL_FAILED)
+			return;
+	results_add(&w->results, f, e, TRIAL_FAILED, strdup(why), NULL);
+}
+
 struct made *
 server_make(struct writing *w, const struct import_found *f, const struct entry *e)
 {
@@ -489,23 +526,36 @@ server_make(struct writing *w, const struct import_found *f, const struct entry 
 
 	*made = (struct made){.entry = e, .file = f};
 	r = w->made_n + 1 == MADE_MAX ? -ENOSPC : take_name(w, f, made, &before);
-	if (r == 1)
+	if (r == 1) {
+		results_add(&w->results, f, e, before->how, NULL, NULL);
 		return before;
+	}
 	if (r < 0) {
 		made->entry = NULL;
+		tell_left(w, f, e, "no policy can be named after it");
 		log_error(
 		    "unable to name a policy after `%s`: rename the server", e->name);
 		return NULL;
 	}
 	policy_path(made, path);
+	w->why[0] = '\0';
 	status = prepare_dir();
 	if (status == 0)
 		status =
 		    access(path, F_OK) == 0 ? reuse(w, made, path) : draft(w, made, path);
-	if (status == 0 && !paths_exist(made, path))
+	if (status == 0 && !paths_exist(made, path)) {
+		(void)snprintf(w->why, sizeof(w->why),
+		    "a path of its policy does not exist"); /* fits */
 		status = EXIT_INPUT;
-	if (status != 0 || store_secrets(w, made) != 0) {
+	}
+	if (status == 0)
+		status = try(w, made, path);
+	if (status == 0 && (status = store_secrets(w, made)) != 0)
+		(void)snprintf(
+		    w->why, sizeof(w->why), "its secrets could not be stored"); /* fits */
+	if (status != 0) {
 		take_back(w, made);
+		tell_left(w, f, e, w->why);
 		log_error("the server `%s` of %s is left as it is%s", e->name,
 		    f->file.path,
 		    status == EXIT_MISSING ? ": install what is missing, then run "

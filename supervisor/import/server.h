@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "supervisor/import/private.h"
+#include "supervisor/import/results.h"
 
 #define NAME_LEN_MAX 48
 #define MADE_MAX     256
@@ -18,6 +19,8 @@ struct made { /* a server that has been put under kennel */
 	const struct import_found *file;
 	size_t secret_n; /* stored so far */
 	bool reused;     /* its policy was there before: it stays */
+	bool kept;       /* its policy is a draft that does not start yet: the same */
+	enum trial how;
 };
 
 struct planned { /* the directory that a server works in */
@@ -34,6 +37,8 @@ struct writing {
 	struct planned planned[MADE_MAX];
 	size_t planned_n;
 	size_t replaced_n; /* configuration files */
+	struct results results;
+	char why[256]; /* the first error of the last draft */
 	bool vault_open;
 };
 

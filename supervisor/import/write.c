@@ -121,6 +121,7 @@ write_entry(struct writing *w, const struct import_found *f, const struct entry 
 	if (!entry_is_server(e)) {
 		log_warn("%s: the server `%s` is left as it is: %s", f->file.path,
 		    e->name, entry_risk(e));
+		results_add(&w->results, f, e, TRIAL_FAILED, strdup(entry_risk(e)), NULL);
 		/* a part of the client itself has no command, and neither has a URL */
 		return e->word_n == 0 ? 0 : -EXIT_INPUT;
 	}
@@ -137,6 +138,19 @@ write_entry(struct writing *w, const struct import_found *f, const struct entry 
 	return r < 0 ? -EXIT_FAILED : 1;
 }
 
+/* Of a file that cannot be changed nothing is tried. */
+static void
+lost_file(struct writing *w, const struct import_found *f)
+{
+	for (size_t i = 0; i < f->entries.n; i++) {
+		const struct entry *e = &f->entries.entry[i];
+
+		if (e->kind != ENTRY_KENNEL && import_wanted(w->m, e))
+			results_add(&w->results, f, e, TRIAL_FAILED,
+			    strdup("its file cannot be changed"), NULL);
+	}
+}
+
 static int
 write_file(struct writing *w, const struct import_found *f)
 {
@@ -150,6 +164,7 @@ write_file(struct writing *w, const struct import_found *f)
 	if (r < 0) {
 		log_error("%s is left as it is: %s", f->file.path,
 		    r == -EACCES ? "it is read-only" : strerror(-r));
+		lost_file(w, f);
 		return EXIT_INPUT;
 	}
 	for (size_t i = 0; i < f->entries.n && whole; i++) {
@@ -162,6 +177,7 @@ write_file(struct writing *w, const struct import_found *f)
 		w->replaced_n++;
 	} else if (!whole || edits.n > 0) {
 		server_take_back(w, f);
+		results_lost(&w->results, f, "its file could not be changed");
 		status = EXIT_FAILED;
 	}
 	r = edits.n == 0 ? clear_left(f, "", 0) : 0;
@@ -250,6 +266,8 @@ import_write(struct import *m)
 		one = write_file(&w, &m->found[i]);
 		status = one != 0 ? one : status;
 	}
+	results_put(&w.results);
+	results_free(&w.results);
 	if (w.replaced_n > 0)
 		printf(
 		    "\nReview the policies in %.3000s/policies, and restart the clients. "
