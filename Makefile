@@ -286,8 +286,7 @@ LEASH = \
 	leash/audit/event.o \
 	leash/audit/writer.o \
 	leash/channel.o \
-	leash/channel_named.o \
-	leash/channel_network.o \
+	leash/channel_reports.o \
 	leash/cover.o \
 	leash/drain.o \
 	leash/egress/dial_wire.o \

@@ -183,7 +183,7 @@ struct dispatch_ask_net {
 };
 int dispatch_ask_net(struct leash *, const struct dispatch_ask_net *);
 void dispatch_withdrawn(struct leash *, uint32_t number);
-/* channel_named.c: a file was named; as gate_person.named. */
+/* channel_reports.c: a file was named; as gate_person.named. */
 int dispatch_named(void *leash, enum gate_use, const struct foreign *path,
     const struct foreign *program);
 int dispatch_started(struct leash *);

@@ -117,7 +117,7 @@ say(not found, "%d files: text of the server is redacted before it is written" %
 for name, plant in (
         ("leash/network.c", "void p(struct event *o, struct egress_report *e) { event_text(o, KEY_ALPN, e->alpn); }"),
         ("leash/network.c", "void p(struct egress_report *e) { log_warn(\"%s: refused\", e->name); }"),
-        ("leash/channel_network.c", "void p(struct wire_out *o, struct network_ask *a) { wire_put_str(o, a->name); }"),
+        ("leash/channel_reports.c", "void p(struct wire_out *o, struct network_ask *a) { wire_put_str(o, a->name); }"),
         ("leash/exec/decide.c", "void p(struct gate *g, struct call *c) { event_bytes(&g->event, KEY_ARGV, c->argv[1], 9); }"),
         ("leash/exec/notify.c", "void p(struct gate_refusal *r, struct call *c) { r->because = c->path; }"),
         ("leash/network_ask.c", "struct dispatch_ask_net q = {.rule = e->name};"),
