@@ -318,6 +318,7 @@ LEASH = \
 	leash/main.o \
 	leash/network.o \
 	leash/network_ask.o \
+	leash/network_ping.o \
 	leash/output.o \
 	leash/recorder_link.o \
 	leash/refresh.o \

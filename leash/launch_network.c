@@ -159,6 +159,7 @@ network_start(struct leash *l, char why[NETWORK_WHY_MAX])
 	for (size_t i = 0; i < SHOWN_END; i++)
 		buf_init(&n->shown[i], NETWORK_SHOWN_MAX);
 	n->relay = n->dial = n->relay_slot = n->dial_slot = n->tick = -1;
+	n->relay_pidfd = n->ping.timer = -1;
 	n->ask_number = LEASH_NET_FIRST;
 	l->network = n;
 	r = check(l, &sockets, why);
@@ -166,6 +167,9 @@ network_start(struct leash *l, char why[NETWORK_WHY_MAX])
 		r = fd_pair(between);
 	if (r == 0)
 		r = start_one("kennel-egress", NULL, &n->relay, &n->relay_pid);
+	if (r == 0 &&
+	    (n->relay_pidfd = (int)syscall(SYS_pidfd_open, n->relay_pid, 0)) < 0)
+		r = -errno;
 	if (r == 0 && grants)
 		/* no search list: a lookup is for the granted name only */
 		r = start_one("kennel-dial", "LOCALDOMAIN=.", &n->dial, &n->dial_pid);
@@ -224,6 +228,8 @@ network_end(struct leash *l)
 	loop_remove(&l->loop, n->relay_slot);
 	loop_remove(&l->loop, n->dial_slot);
 	loop_timer_stop(&l->loop, n->tick);
+	network_ping_stop(n);
+	fd_close(&n->relay_pidfd);
 	fd_close(&n->relay);
 	fd_close(&n->dial);
 	for (size_t i = 0; i < SHOWN_END; i++)

@@ -148,15 +148,17 @@ tell(struct leash *l, const struct egress_report *e, const struct shown *s)
 
 /* Its listeners are closed with it: the server's connections then all fail. */
 void
-network_lost(struct network *n)
+network_lost(struct network *n, const char *reason)
 {
-	static const char reason[] =
-	    "kennel-egress and kennel-dial ended: the server has lost its network";
 	struct leash *l = n->leash;
 	struct egress_report none = {.row = EGRESS_NO_ROW};
 	static struct event e;
 	struct shown s;
 
+	if (reason == NULL)
+		reason = "kennel-egress and kennel-dial ended: the server has lost its "
+			 "network";
+	network_ping_stop(n);
 	/* one ends with the other */
 	loop_remove(&l->loop, n->relay_slot);
 	loop_remove(&l->loop, n->dial_slot);
@@ -390,7 +392,7 @@ network_recorded(struct leash *l)
 		int r = due && !full ? say_go(n, w.id, w.yes) : 0;
 
 		if (r < 0 && r != -EAGAIN) {
-			network_lost(n);
+			network_lost(n, NULL);
 			return;
 		}
 		full = full || r == -EAGAIN;
@@ -425,6 +427,8 @@ on_report(struct network *n, const struct egress_report *e)
 	switch (e->type) {
 	case EGRESS_OPEN:
 		return on_open(n, e);
+	case EGRESS_PONG:
+		return network_pong(n, e->id);
 	case EGRESS_CLOSED:
 		wait_forget(n, e->id);
 		if (network_forget(n, e->id)) {
@@ -455,12 +459,14 @@ hear_one(struct network *n)
 	r = wire_recv(n->relay, memory, sizeof(memory), &len, NULL, 0, NULL);
 	if (r == -EAGAIN)
 		return false;
-	if (r == 0)
+	if (r == 0) {
+		n->ping.pending = false; /* whatever it sent, it serves */
 		r = egress_report_read(memory, len, &e);
+	}
 	if (r == 0)
 		r = on_report(n, &e);
 	if (r < 0)
-		network_lost(n);
+		network_lost(n, NULL);
 	return r == 0;
 }
 
@@ -485,7 +491,7 @@ network_hear(struct leash *l)
 static void
 on_dial(struct loop *loop, int fd, short revents, void *arg)
 {
-	network_lost(arg);
+	network_lost(arg, NULL);
 }
 
 int
@@ -501,7 +507,7 @@ network_watch(struct leash *l)
 		r = n->relay_slot = loop_add(&l->loop, n->relay, POLLIN, on_relay, n);
 	if (r >= 0 && n->dial >= 0)
 		r = n->dial_slot = loop_add(&l->loop, n->dial, POLLIN, on_dial, n);
-	return r < 0 ? r : 0;
+	return r < 0 ? r : network_ping_start(n);
 }
 
 void

@@ -52,12 +52,22 @@ enum network_shown {
 };
 #define NETWORK_SHOWN_MAX (4u << 10) /* bytes of each */
 
+/* The question whether kennel-egress still serves (network_ping.c). */
+struct network_ping {
+	uint32_t number; /* of the last one that was sent */
+	bool pending;    /* nothing has come since */
+	uint64_t due_ns;
+	int timer; /* -1: none */
+};
+
 struct network {
 	struct leash *leash;
 	struct buf shown[SHOWN_END];
 	int relay, dial; /* channels; -1: none, or closed */
 	int relay_slot, dial_slot;
 	pid_t relay_pid, dial_pid;
+	int relay_pidfd;
+	struct network_ping ping;
 	bool lost; /* its end has been reported, or is expected */
 	bool used; /* a connection was let go */
 	struct network_wait wait[EGRESS_CONNS_MAX];
@@ -89,8 +99,8 @@ void network_hear(struct leash *);
 void network_last(struct leash *);
 /* More records are on the disk than before, or the channel has room again. */
 void network_recorded(struct leash *);
-/* The server has no network any more. */
-void network_lost(struct network *);
+/* The server has no network any more. reason: NULL, or why, for people. */
+void network_lost(struct network *, const char *reason);
 
 /* For network_ask.c; 0, or negative: kennel-egress is gone. */
 int network_say_go(struct network *, uint32_t id, bool yes);
@@ -114,5 +124,13 @@ int network_answer(struct leash *, uint32_t number, enum leash_answer, const cha
 bool network_forget(struct network *, uint32_t id);
 /* Withdraws all open approvals. */
 void network_ask_end(struct network *);
+
+/* network_ping.c */
+/* A process that is stopped keeps its listeners, so the server's connections would wait
+ * for ever: asks kennel-egress from time to time, and kills it if it does not answer. */
+int network_ping_start(struct network *);
+/* -EBADMSG: an answer to what was not asked. */
+int network_pong(const struct network *, uint32_t number);
+void network_ping_stop(struct network *);
 
 #endif

@@ -248,7 +248,7 @@ network_answer(
 		if (a->state != ASK_PENDING || a->number != number)
 			continue;
 		if (answered(n, a, answer, who) < 0)
-			network_lost(n);
+			network_lost(n, NULL);
 		break;
 	}
 	return 0; /* one that was withdrawn has no use for an answer */
@@ -317,7 +317,7 @@ on_tick(struct loop *loop, void *arg)
 	if (n->relay < 0)
 		return;
 	if (tick(n, loop_now()) < 0) {
-		network_lost(n);
+		network_lost(n, NULL);
 		return;
 	}
 	more = n->held_n > 0;
@@ -325,5 +325,5 @@ on_tick(struct loop *loop, void *arg)
 		more = more || n->ask[i].state == ASK_PENDING ||
 		       n->ask[i].state == ASK_REFUSED;
 	if (more && (n->tick = loop_timer_at(loop, loop_now() + TICK_NS, on_tick, n)) < 0)
-		network_lost(n);
+		network_lost(n, NULL);
 }

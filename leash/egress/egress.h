@@ -10,6 +10,8 @@
  *	EGRESS_GO ------------------->	yes, it is recorded; or no
  *	   <------------ EGRESS_CLOSED  how a connection ended
  *	   <----------- EGRESS_REFUSED  what was refused, and how often
+ *	EGRESS_PING ----------------->	does it still serve?
+ *	   <-------------- EGRESS_PONG  yes
  *
  * Reports consist of fixed fields.  The relay has read data of the server, so the
  * leash checks each field and writes the text itself.
@@ -41,10 +43,12 @@ enum egress_message {
 	EGRESS_SOCKETS = 4,
 	EGRESS_READY = 6, /* empty */
 	EGRESS_GO = 8,    /* u32 connection, u32 1: yes */
+	EGRESS_PING = 10, /* u32 number, u32 0 */
 	/* struct egress_report, see egress_report_write */
 	EGRESS_OPEN = 5,
 	EGRESS_REFUSED = 7,
 	EGRESS_CLOSED = 9,
+	EGRESS_PONG = 11, /* its id is the number; no row, no name */
 };
 
 enum egress_why {

@@ -108,11 +108,13 @@ egress_report_read(const void *bytes, size_t len, struct egress_report *ret)
 	if (wire_end(&in) < 0)
 		return -EBADMSG;
 	if ((e.type != EGRESS_OPEN && e.type != EGRESS_REFUSED &&
-		e.type != EGRESS_CLOSED) ||
+		e.type != EGRESS_CLOSED && e.type != EGRESS_PONG) ||
 	    e.port > 65535 || e.why >= EGRESS_WHY_END || e.dial >= DIAL_WHY_END ||
 	    e.ech > 1 || (addr.len != 0 && addr.len != ADDRESS_LEN) || !name_ok(e.name) ||
 	    !printable(e.sni) || !printable(e.alpn) ||
-	    (e.type != EGRESS_REFUSED && (e.row == EGRESS_NO_ROW || e.name[0] == '\0')) ||
+	    ((e.type == EGRESS_OPEN || e.type == EGRESS_CLOSED) &&
+		(e.row == EGRESS_NO_ROW || e.name[0] == '\0')) ||
+	    (e.type == EGRESS_PONG && (e.row != EGRESS_NO_ROW || e.name[0] != '\0')) ||
 	    (e.type == EGRESS_REFUSED) != (e.count > 0))
 		return -EBADMSG;
 	e.has_addr = addr.len > 0;

@@ -101,3 +101,12 @@ tell_conn(struct relay *r, const struct conn *c, enum egress_message type,
 	} else
 		send_report(r, &e);
 }
+
+void
+tell_serving(struct relay *r, uint32_t number)
+{
+	struct egress_report e = {
+	    .type = EGRESS_PONG, .id = number, .row = EGRESS_NO_ROW};
+
+	send_report(r, &e);
+}

@@ -219,5 +219,7 @@ void tell_refused(struct relay *, const struct egress_report *);
 void tell_conn(struct relay *, const struct conn *, enum egress_message, enum egress_why,
     enum dial_why);
 void tell_timers(struct relay *, uint64_t now);
+/* The answer to the leash's question of this number. */
+void tell_serving(struct relay *, uint32_t number);
 
 #endif

@@ -164,9 +164,13 @@ leash_message(struct relay *r, struct wire_in *in, int *fds, size_t fds_n)
 		return wire_end(in) < 0 ? -EBADMSG : serve(r);
 	id = wire_get_u32(in);
 	yes = wire_get_u32(in);
-	if (type != EGRESS_GO || wire_end(in) < 0 || fds_n > 0 || !r->serving)
+	if ((type != EGRESS_GO && type != EGRESS_PING) || wire_end(in) < 0 || fds_n > 0 ||
+	    !r->serving)
 		return -EBADMSG;
-	conn_go(r, id, yes == 1);
+	if (type == EGRESS_PING)
+		tell_serving(r, id);
+	else
+		conn_go(r, id, yes == 1);
 	return 0;
 }
 

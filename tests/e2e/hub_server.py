@@ -8,7 +8,9 @@ import base64
 import json
 import os
 import signal
+import socket
 import sys
+import threading
 import time
 
 config = {
@@ -115,6 +117,22 @@ def t_progress(i, a, p):
     for n in range(a["n"]):
         say(method="notifications/progress", params={"progressToken": token, "progress": n + 1})
     text(i, "done")
+
+
+def t_connect(i, a, p):
+    """Connects, sends, reads to the end; other calls go on."""
+    def at_once():
+        try:
+            with socket.create_connection((a["host"], a["port"]), a.get("timeout", 120)) as s:
+                peer, got = s.getpeername()[0], b""
+                s.sendall(b"x")
+                s.shutdown(socket.SHUT_WR)
+                while more := s.recv(4096):
+                    got += more
+            text(i, "end: " + got.decode() + " " + peer)
+        except OSError as e:
+            text(i, type(e).__name__)
+    threading.Thread(target=at_once, daemon=True).start()
 
 
 def t_hang(i, a, p):

@@ -648,6 +648,38 @@ report_protocol(void **state)
 	assert_int_equal(egress_report_read(memory, out.len, &got), -EBADMSG);
 }
 
+/* An answer to the leash's question names no row and no host. */
+static void
+report_pong(void **state)
+{
+	static struct egress_report e = {.type = EGRESS_PONG,
+					.id = 3,
+					.row = EGRESS_NO_ROW},
+				    got;
+	uint8_t memory[EGRESS_PACKET_MAX];
+	struct wire_out out;
+
+	(void)state;
+	wire_out_init(&out, memory, sizeof(memory));
+	assert_int_equal(egress_report_write(&e, &out), 0);
+	assert_int_equal(egress_report_read(memory, out.len, &got), 0);
+	assert_int_equal(got.id, 3);
+	e.row = 1;
+	wire_out_init(&out, memory, sizeof(memory));
+	assert_int_equal(egress_report_write(&e, &out), 0);
+	assert_int_equal(egress_report_read(memory, out.len, &got), -EBADMSG);
+	e.row = EGRESS_NO_ROW;
+	memcpy(e.name, "a", 2);
+	wire_out_init(&out, memory, sizeof(memory));
+	assert_int_equal(egress_report_write(&e, &out), 0);
+	assert_int_equal(egress_report_read(memory, out.len, &got), -EBADMSG);
+	memcpy(e.name, "", 1);
+	e.type = EGRESS_PING;
+	wire_out_init(&out, memory, sizeof(memory));
+	assert_int_equal(egress_report_write(&e, &out), 0);
+	assert_int_equal(egress_report_read(memory, out.len, &got), -EBADMSG);
+}
+
 /* ---- the plan ---------------------------------------------------------------------------------- */
 
 static void
@@ -691,6 +723,7 @@ main(void)
 	    cmocka_unit_test(address_blocks),
 	    cmocka_unit_test(dial_protocol),
 	    cmocka_unit_test(report_protocol),
+	    cmocka_unit_test(report_pong),
 	    cmocka_unit_test(plan_addresses),
 	};
 
