@@ -62,6 +62,9 @@ int launch_vault_replaced(
     struct leash *, const struct sealed_secret *, uint32_t number, struct reason *why);
 /* Connects to the running keeper; without one (-ENOENT) no vault is unlocked. 0 or -errno. */
 int launch_reach_keeper(const struct leash *, int *ret_fd, enum keeper_state *ret_state);
+/* r: of a request to the keeper; for people. A keeper that is stopped, or busy for longer than
+ * anything takes, is to be ended. */
+const char *launch_keeper_failure(int r);
 /* Closes the connection; call once all values are resolved. */
 void launch_vault_end(void);
 

@@ -21,6 +21,8 @@
 
 #define COMMAND_MAX  400
 #define REPLACED_MAX 16 /* old values of one path that are redacted */
+/* Less than the supervisor's patience, so that the answer names the keeper. */
+#define KEEPER_WAIT_S 10
 
 static struct {
 	int keeper;
@@ -98,6 +100,15 @@ static const struct {
 	"the vault file was changed by another program, not by kennel"},
 };
 
+const char *
+launch_keeper_failure(int r)
+{
+	return r == -ETIMEDOUT || r == -EAGAIN
+		   ? "kennel-keeper does not answer: end this process, then run kennel "
+		     "secret unlock"
+		   : strerror(-r);
+}
+
 static int
 say_missing(const struct missing *m, int r, uint32_t reason, const char *what)
 {
@@ -121,7 +132,8 @@ say_missing(const struct missing *m, int r, uint32_t reason, const char *what)
 	launch_refused_by(m->l, LEASH_CAUSE_NO_VALUE, m->row);
 	if (what != NULL)
 		return reason_set(m->why, r, "the value %s", what);
-	return reason_set(m->why, r, "the keeper does not answer: %s", strerror(-r));
+	return reason_set(
+	    m->why, r, "unable to ask the keeper: %s", launch_keeper_failure(r));
 }
 
 /* ---- signatures ---------------------------------------------------------------- */
@@ -162,7 +174,8 @@ launch_reach_keeper(const struct leash *l, int *ret_fd, enum keeper_state *ret_s
 	(void)snprintf(who, sizeof(who), "kennel-leash %.40s",
 	    policy_str(&l->policy, l->server->name));
 	return run_dir == NULL ? -ENOENT
-			       : keeper_reach(run_dir, -1, who, ret_fd, ret_state);
+			       : keeper_reach_within(
+				     run_dir, -1, who, KEEPER_WAIT_S, ret_fd, ret_state);
 }
 
 static int
@@ -177,8 +190,8 @@ connect_keeper(const struct missing *m)
 	if (r == -ENOENT)
 		return say_missing(m, r, closed_reason(), NULL);
 	if (r < 0)
-		(void)reason_set(
-		    m->why, r, "unable to reach the keeper: %s", strerror(-r));
+		(void)reason_set(m->why, r, "unable to reach the keeper: %s",
+		    launch_keeper_failure(r));
 	return r;
 }
 

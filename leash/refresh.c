@@ -319,7 +319,8 @@ connect_keeper(struct leash *l, struct reason *why)
 	int r = launch_reach_keeper(l, &f->keeper, &state);
 
 	if (r < 0 && r != -ENOENT)
-		return reason_set(why, r, "unable to reach the keeper: %s", strerror(-r));
+		return reason_set(
+		    why, r, "unable to reach the keeper: %s", launch_keeper_failure(r));
 	/* a server may start without: each request gets the reason */
 	if (l->login && (r < 0 || state != STATE_OPEN))
 		return reason_set(why, -ENOKEY,

@@ -79,7 +79,7 @@ def keeper_stopped():
     s.works_unasked()
     s.restart()
     stop(min(ours("kennel-keeper") - before))
-    error(s.h, s.h.post_call("one.echo"), 60, "one")
+    error(s.h, s.h.post_call("one.echo"), 60, "one", "kennel-keeper does not answer", "kennel secret unlock")
     go_on()
     time.sleep(2)
     check(wait_for(lambda: "isError" not in s.h.do("one.echo", seconds=LONG).get("result", {"isError": True}), LONG) is not None)
