@@ -276,9 +276,13 @@ batch(struct hub *h, const struct incoming *whole, bool waited)
 }
 
 void
-agent_take(struct hub *h, const uint8_t *line, size_t len, bool waited)
+agent_take(struct hub *h, const uint8_t *line, size_t len, const struct parked *was)
 {
-	struct incoming in = {.line = line, .len = len, .waited = waited};
+	struct incoming in = {.line = line,
+	    .len = len,
+	    /* before its server is known it may still have to wait for that */
+	    .waited = was != NULL && was->why >= PARK_SERVER,
+	    .record = was != NULL ? was->record : 0};
 	int r = rpc_scan(line, len, &in.m);
 
 	if (r < 0) {
@@ -289,7 +293,7 @@ agent_take(struct hub *h, const uint8_t *line, size_t len, bool waited)
 		    : r == -EILSEQ ? "kennel: not valid UTF-8"
 				   : "kennel: not valid JSON");
 	} else if (in.m.root.type == JSON_IS_ARRAY)
-		batch(h, &in, waited);
+		batch(h, &in, in.waited);
 	else
 		message(h, &in);
 }
@@ -325,7 +329,7 @@ agent_pump(struct hub *h)
 			reply_error(h, &(struct incoming){0}, RPC_REQUEST_BAD,
 			    "kennel: the message is longer than 16 MiB");
 		else if (!is_blank(line, (size_t)len))
-			agent_take(h, line, (size_t)len, false);
+			agent_take(h, line, (size_t)len, NULL);
 	}
 }
 

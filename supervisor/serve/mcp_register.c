@@ -1,6 +1,7 @@
 /*
  * mcp_register: an agent proposes a server. The row starts disabled and grants nothing.
- * The registry is the only file that the hub may open.
+ * The registry is the only file that the hub may open. The change is made when the record
+ * that it is asked for is on disk: the line waits for that (parked.c), the hub does not.
  */
 #include <errno.h>
 #include <string.h>
@@ -28,14 +29,14 @@ is_defined(void *arg, const char *name, enum row_source *ret)
 }
 
 static int
-note(struct hub *h, const struct register_order *order, enum registry_outcome outcome)
+note(struct hub *h, const struct register_order *order, enum registry_outcome outcome,
+    uint64_t *ret_number)
 {
 	struct registry_act act = {.action = register_action_name(order->action),
 	    .name = order->row.name,
 	    .by = FROM_AGENT};
 	static struct event e;
 	uint8_t sha256[REPORT_DIGEST_LEN];
-	uint64_t number = 0;
 	int r;
 
 	if (order->action == REGISTER_LIST)
@@ -49,11 +50,29 @@ note(struct hub *h, const struct register_order *order, enum registry_outcome ou
 		act.sha256 = sha256;
 	}
 	registry_event(&e, &act, outcome, NULL);
-	r = report_send(
-	    h->report, &e, outcome == REGISTRY_ASKED ? EVENT_GATE : EVENT_FLOW, &number);
-	return r == 0 && outcome == REGISTRY_ASKED
-		   ? report_wait(h->report, number, DURABLE_MS)
-		   : r;
+	return report_send(h->report, &e,
+	    outcome == REGISTRY_ASKED ? EVENT_GATE : EVENT_FLOW, ret_number);
+}
+
+/* 1: the change is on record and may be made; 0: the line waits for the record. */
+static int
+recorded(struct hub *h, const struct incoming *in, const struct register_order *order)
+{
+	uint64_t number = in->record;
+	int r = 0;
+
+	if (order->action == REGISTER_LIST)
+		return 1;
+	if (number == 0)
+		r = note(h, order, REGISTRY_ASKED, &number);
+	if (r < 0)
+		return r;
+	if (h->report != NULL && report_durable(h->report, number))
+		return 1;
+	if (in->record == 0 && park_for_record(h, in, number, DURABLE_MS))
+		return 0;
+	(void)note(h, order, REGISTRY_FAILED, NULL); /* nothing is changed */
+	return -EPIPE;
 }
 
 static int
@@ -88,21 +107,23 @@ mcp_register(struct hub *h, struct incoming *in, struct json arguments)
 	buf_init(&reply, MCP_MESSAGE_MAX);
 	r = register_read(arguments, is_defined, h, &order, &reply);
 	if (r < 0)
-		(void)note(h, &order, REGISTRY_REFUSED); /* nothing is changed */
-	else if (note(h, &order, REGISTRY_ASKED) < 0) {
-		r = -EPIPE;
+		(void)note(h, &order, REGISTRY_REFUSED, NULL); /* nothing is changed */
+	else if ((r = recorded(h, in, &order)) < 0)
 		(void)buf_puts(&reply, /* short */
 		    "mcp_register: unable to record it in the audit log; nothing was "
 		    "changed");
-	} else {
+	else if (r == 0)
+		goto out;
+	else {
 		r = change(h, &order, &reply);
 		/* the change is recorded as asked */
-		(void)note(h, &order, r < 0 ? REGISTRY_FAILED : REGISTRY_DONE);
+		(void)note(h, &order, r < 0 ? REGISTRY_FAILED : REGISTRY_DONE, NULL);
 	}
 	if (r < 0)
 		reply_refusal(h, in, buf_str(&reply), "refused", NULL);
 	else
 		reply_tool(h, in, &reply, NULL, false);
+out:
 	register_order_free(&order);
 	buf_free(&reply);
 }

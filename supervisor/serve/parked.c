@@ -1,10 +1,11 @@
 /*
- * Lines of the agent that wait for policies or lists. Each is handled from its beginning
+ * Lines of the agent that wait for policies, lists or a record. Each is handled from its beginning
  * when what it waits for has come, so nothing is known of it meanwhile but its bytes.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "leash/audit/writer.h"
 #include "shim/base/log.h"
 #include "supervisor/mcp/line/id.h"
 #include "supervisor/serve/private.h"
@@ -13,8 +14,7 @@
 #define PARKED_BYTES_MAX (32u << 20)
 
 static bool
-keep(struct hub *h, const struct incoming *in, enum park why, struct server *server,
-    uint64_t until)
+keep(struct hub *h, const struct incoming *in, const struct parked *how)
 {
 	struct parked *p;
 	size_t bytes = in->len;
@@ -23,8 +23,8 @@ keep(struct hub *h, const struct incoming *in, enum park why, struct server *ser
 		bytes += q->len;
 	if (bytes > PARKED_BYTES_MAX || (p = malloc(sizeof(*p) + in->len)) == NULL)
 		return false;
-	*p =
-	    (struct parked){.why = why, .server = server, .until = until, .len = in->len};
+	*p = *how;
+	p->len = in->len;
 	memcpy(p->line, in->line, in->len);
 	*h->parked_last = p;
 	h->parked_last = &p->next;
@@ -35,13 +35,25 @@ bool
 park(struct hub *h, const struct incoming *in, enum park why, struct server *server,
     uint64_t ms)
 {
-	return keep(h, in, why, server, loop_now() + ms * LOOP_MS);
+	return keep(h, in,
+	    &(struct parked){
+		.why = why, .server = server, .until = loop_now() + ms * LOOP_MS});
 }
 
 bool
 park_for_server(struct hub *h, const struct incoming *in, struct server *server)
 {
-	return keep(h, in, PARK_SERVER, server, UINT64_MAX);
+	return keep(h, in,
+	    &(struct parked){.why = PARK_SERVER, .server = server, .until = UINT64_MAX});
+}
+
+bool
+park_for_record(struct hub *h, const struct incoming *in, uint64_t number, uint64_t ms)
+{
+	return keep(h, in,
+	    &(struct parked){.why = PARK_RECORD,
+		.record = number,
+		.until = loop_now() + ms * LOOP_MS});
 }
 
 static bool
@@ -57,6 +69,8 @@ is_due(struct hub *h, const struct parked *p, uint64_t now)
 		return p->server->down == NULL || p->server->down->state >= DOWN_SERVING;
 	if (p->why == PARK_MANIFESTS)
 		return secrets_have_texts(h, p->until);
+	if (p->why == PARK_RECORD)
+		return h->report == NULL || report_durable(h->report, p->record);
 	return servers_listed(h);
 }
 
@@ -121,11 +135,10 @@ parked_wake(struct hub *h)
 			h->parked_last = &p->next;
 			continue;
 		}
-		/* before its server is known it may still have to wait for that */
 		if (is_lost(h, p, now))
 			refuse(h, p);
 		else
-			agent_take(h, p->line, p->len, p->why >= PARK_SERVER);
+			agent_take(h, p->line, p->len, p);
 		free(p);
 	}
 }

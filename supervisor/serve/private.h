@@ -183,13 +183,20 @@ struct asking {
 
 /* ---- lines that wait (parked.c) ----------------------------------------------- */
 
-enum park { PARK_NAMES, PARK_POLICIES, PARK_SERVER, PARK_LISTS, PARK_MANIFESTS };
+enum park {
+	PARK_NAMES,
+	PARK_POLICIES,
+	PARK_SERVER,
+	PARK_LISTS,
+	PARK_MANIFESTS,
+	PARK_RECORD
+};
 
 struct parked {
 	struct parked *next;
 	enum park why;
 	struct server *server;
-	uint64_t until;
+	uint64_t until, record; /* record: number of what is to be on disk */
 	size_t len;
 	uint8_t line[];
 };
@@ -201,7 +208,8 @@ struct incoming {
 	struct json_message m;
 	const struct method *method; /* NULL: unknown */
 	bool modern;
-	bool waited; /* it was parked, and is not parked again */
+	bool waited;     /* it was parked, and is not parked again */
+	uint64_t record; /* it was parked for this one; 0: for none */
 };
 
 /* ---- the hub ------------------------------------------------------------------ */
@@ -290,8 +298,8 @@ void discoveries_store(struct hub *, uint64_t until); /* what is left, at the en
 enum server_live server_live(const struct server *);
 void server_report_state(const struct server *, struct hub_row *ret);
 
-/* agent.c: a line of the agent; waited: it was parked. */
-void agent_take(struct hub *, const uint8_t *, size_t, bool waited);
+/* agent.c: a line of the agent; was: how it was parked, or NULL. */
+void agent_take(struct hub *, const uint8_t *, size_t, const struct parked *was);
 /* Serves nothing: the agent's next request gets the first reason, then it ends. */
 void hub_broken(struct hub *, int status, const char *why);
 /* The lines that were read, as long as there is room. */
@@ -351,6 +359,8 @@ void records_close(struct hub *);
 bool park(struct hub *, const struct incoming *, enum park, struct server *, uint64_t ms);
 /* Until this server serves or cannot: its process has its own limits. */
 bool park_for_server(struct hub *, const struct incoming *, struct server *);
+/* Until the record of this number is on disk, at most ms. */
+bool park_for_record(struct hub *, const struct incoming *, uint64_t number, uint64_t ms);
 /* What these lines wait for may have come. */
 void parked_wake(struct hub *);
 uint64_t parked_next(const struct hub *);

@@ -39,6 +39,7 @@ on_report(struct loop *loop, int fd, short revents, void *arg)
 		if (report_greeted(h->report))
 			h->lost_n = 0;
 		secrets_recorded(h);
+		parked_wake(h);
 		return;
 	}
 	loop_remove(&h->loop, h->slot_report);

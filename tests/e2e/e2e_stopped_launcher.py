@@ -1,4 +1,5 @@
 """The launcher of kennel serve, the starter of kennel run, or the recorder is stopped: every call is answered at a deadline."""
+import json
 import os
 import sys
 
@@ -66,6 +67,49 @@ def hub_recorder_stopped():
     equal(h.said("one.echo", seconds=LONG, text="x"), "one: x", "and it goes on")
     h.close()
     first.close()
+
+
+@test("the recorder is stopped while mcp_register waits for its record: other calls are answered meanwhile, the registration at its time",
+      seconds=120)
+def register_recorder_stopped():
+    def register(name):
+        return h.post_call("tool_invoke", {"name": "mcp_register", "arguments": {"action": "add", "name": name, "command": "/bin/true"}})
+
+    def text(m):
+        return m["result"]["content"][0]["text"]
+    env = {"KENNEL_HOME": TMP + "/stopped-register-log"}
+    before = ours("kennel-recorder")
+    h = Hub(server("one"), env=env)
+    h.said("one.echo")
+    mine = ours("kennel-recorder") - before
+    equal(len(mine), 1, mine)
+    control = h.wait(register("first"), LONG)
+    check(not control["result"].get("isError"), control)
+    recorder = mine.pop()
+    stop(recorder)
+    t0, rid, late = time.time(), register("second"), 0
+    for _ in range(12):
+        t1 = time.time()
+        h.ask("ping")
+        h.structured("tool_search", query="echo")
+        late = max(late, time.time() - t1)
+        time.sleep(0.25)
+    check(late < 2, "the hub waited for the recorder", late)
+    error(h, rid, 20, "mcp_register", "nothing was changed")
+    check(time.time() - t0 > 4, "control: the registration waited")
+    go_on()
+    time.sleep(1.5)
+    listed = h.wait(h.post_call("tool_invoke", {"name": "mcp_register", "arguments": {"action": "list"}}), LONG)
+    within("first", json.dumps(listed))
+    absent("second", json.dumps(listed))
+    stop(recorder)
+    rid = register("third")
+    h.ask("ping")
+    time.sleep(0.5)
+    go_on()
+    m = h.wait(rid, LONG)
+    check(not m["result"].get("isError"), "it was only late", m)
+    h.close()
 
 
 if __name__ == "__main__":

@@ -57,6 +57,7 @@ extern char rig_events[1 << 16];
 extern bool rig_definitions; /* those of the server's definitions too */
 extern int rig_report_error;
 extern bool rig_report_late;
+extern uint64_t rig_durable; /* records up to this number are on disk */
 extern size_t rig_report_pending;
 
 #endif

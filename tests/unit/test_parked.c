@@ -14,13 +14,16 @@
 
 #include "supervisor/serve/private.h"
 #include "supervisor/serve/secrets_tools.h"
+#include "tests/unit/mcp_rig.h"
 
 static char taken[64], refused[256];
 
 void
-agent_take(struct hub *h, const uint8_t *line, size_t len, bool waited)
+agent_take(struct hub *h, const uint8_t *line, size_t len, const struct parked *was)
 {
-	assert_true(waited);
+	assert_true(was != NULL && was->why >= PARK_SERVER);
+	if (was->why == PARK_RECORD)
+		assert_int_equal(was->record, 7);
 	(void)strncat(taken, (const char *)line, len);
 }
 
@@ -118,11 +121,38 @@ wait_for_launcher(void **state)
 	    strstr(refused, "2: kennel: the launcher of kennel serve has not found"));
 }
 
+/* What waits for a record is handled when that is on disk, or at its time. */
+static void
+wait_for_record(void **state)
+{
+	static struct hub h;
+	static char report; /* stands for one; only its address is used */
+	const struct incoming a = {.line = (const uint8_t *)"a", .len = 1},
+			      b = {.line = (const uint8_t *)"b", .len = 1};
+
+	taken[0] = '\0';
+	rig_durable = 0;
+	h.report = (struct report *)(void *)&report;
+	h.parked_last = &h.parked;
+	assert_true(park_for_record(&h, &a, 7, 3600000));
+	assert_true(park_for_record(&h, &b, 7, 0));
+	parked_wake(&h);
+	assert_string_equal(taken, "b");
+	rig_durable = 6;
+	parked_wake(&h);
+	assert_string_equal(taken, "b");
+	rig_durable = 7;
+	parked_wake(&h);
+	assert_string_equal(taken, "ba");
+	assert_null(h.parked);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(wait_for_server),
+	    cmocka_unit_test(wait_for_record),
 	    cmocka_unit_test(wait_for_launcher),
 	};
 
