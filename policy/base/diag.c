@@ -32,14 +32,19 @@ show_byte(char out[5], unsigned char c)
 char *
 diag_text(char out[DIAG_TEXT_CAP], const char *text, size_t len)
 {
+	return diag_cut(out, DIAG_TEXT_MAX, text, len);
+}
+
+char *
+diag_cut(char *out, size_t max, const char *text, size_t len)
+{
 	size_t i, w, n = 0;
 	char one[5];
 
 	for (i = 0; i < len; i++) {
 		w = show_byte(one, (unsigned char)text[i]);
-		if (n + w > DIAG_TEXT_MAX) {
-			memcpy(out + (n < DIAG_TEXT_MAX - 3 ? n : DIAG_TEXT_MAX - 3),
-			    "...", 4);
+		if (n + w > max) {
+			memcpy(out + (n < max - 3 ? n : max - 3), "...", 4);
 			return out;
 		}
 		memcpy(out + n, one, w);

@@ -68,6 +68,11 @@ diag_failures(const struct diag *d)
 #define DIAG_TEXT_MAX 80
 #define DIAG_TEXT_CAP (DIAG_TEXT_MAX + 4)
 char *diag_text(char out[DIAG_TEXT_CAP], const char *, size_t len);
+/* The same, cut at max characters; out has four bytes more. */
+char *diag_cut(char *out, size_t max, const char *, size_t len);
+/* For a path that a person must find: a message has at most 8,192 bytes. */
+#define DIAG_PATH_MAX 3000
+#define DIAG_PATH_CAP (DIAG_PATH_MAX + 4)
 /*
  * Prints the kept messages in source order, and one closing line if errors were
  * counted but not shown.

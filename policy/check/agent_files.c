@@ -15,7 +15,8 @@
 #include "policy/lang/scalar.h"
 #include "shim/base/array.h"
 
-#define DEPTH_MAX 2 /* levels below the directory */
+#define DEPTH_MAX 2  /* levels below the directory */
+#define PARTS_MAX 16 /* of a name in the table */
 
 /*
  * A start waits for this search: 8192 directories take about 1 s on a slow
@@ -28,6 +29,7 @@
 static const char *const repositories[] = {".git", ".hg", ".jj", ".svn"};
 
 struct search {
+	const char *root; /* the directory of the caller */
 	agent_file_fn *fn;
 	void *arg;
 	size_t dirs_n;    /* searched */
@@ -71,11 +73,16 @@ failed_at(struct search *s, const char *path, int error)
 	return error == EACCES && r == 0 && st.st_uid != geteuid() ? 0 : -error;
 }
 
-/* Calls this for each entry of a directory, which is closed. */
+struct visit { /* of the entries of a directory */
+	int (*fn)(struct search *, const struct visit *, const char *path,
+	    const struct dirent *);
+	int levels;       /* to search below it */
+	const char *name; /* that an entry must have, and the path that follows */
+};
+
+/* The directory is closed. */
 static int
-each_entry(struct search *s, const char *dir, DIR *d,
-    int (*fn)(struct search *, const char *path, const struct dirent *, int levels),
-    int levels)
+each_entry(struct search *s, const char *dir, DIR *d, const struct visit *v)
 {
 	char path[PATH_MAX];
 	struct dirent *entry;
@@ -88,7 +95,7 @@ each_entry(struct search *s, const char *dir, DIR *d,
 		else if (!join(path, dir, entry->d_name))
 			r = failed_at(s, dir, ENAMETOOLONG);
 		else
-			r = fn(s, path, entry, levels);
+			r = v->fn(s, v, path, entry);
 	if (r == 0 && errno != 0)
 		r = failed_at(s, dir, errno);
 	(void)closedir(d); /* only read */
@@ -96,19 +103,7 @@ each_entry(struct search *s, const char *dir, DIR *d,
 }
 
 static int
-probe_entry(struct search *s, const char *path, const struct dirent *entry, int levels)
-{
-	struct stat st;
-
-	(void)entry;
-	(void)levels;
-	/* syscalls: newfstatat */
-	return lstat(path, &st) == 0 && S_ISREG(st.st_mode) ? s->fn(s->arg, path) : 0;
-}
-
-/* Each regular file of a directory that a client reads as a whole. */
-static int
-probe_all(struct search *s, const char *dir)
+each_of(struct search *s, const char *dir, const struct visit *v)
 {
 	DIR *d;
 
@@ -116,30 +111,84 @@ probe_all(struct search *s, const char *dir)
 	d = opendir(dir);
 	if (d == NULL)
 		return is_absence(errno) ? 0 : failed_at(s, dir, errno);
-	return each_entry(s, dir, d, probe_entry, 0);
+	return each_entry(s, dir, d, v);
 }
 
 static int
-probe_path(struct search *s, const char *path)
+probe_entry(
+    struct search *s, const struct visit *v, const char *path, const struct dirent *entry)
 {
 	struct stat st;
 
+	(void)entry;
+	(void)v;
+	/* syscalls: newfstatat */
+	return lstat(path, &st) == 0 && S_ISREG(st.st_mode) ? s->fn(s->arg, path) : 0;
+}
+
+static bool
+is_part(const char *name, const char *entry)
+{
+	return client_part_is(name, strcspn(name, "/"), entry, strlen(entry)) &&
+	       strcmp(entry, ".") != 0 && strcmp(entry, "..") != 0;
+}
+
+static int probe_below(struct search *, const char *dir, const char *name);
+
+/*
+ * A directory by any name: a server can make another one, so where it is a symbolic
+ * link, the file that it leads to is covered, if it is below the root.
+ */
+static int /* NOLINTNEXTLINE(misc-no-recursion): one level for each part of a name */
+probe_part(
+    struct search *s, const struct visit *v, const char *path, const struct dirent *entry)
+{
+	char real[PATH_MAX];
+	const char *rest = strchr(v->name, '/');
+	struct stat st;
+
+	/* syscalls: newfstatat readlink */
+	if (!is_part(v->name, entry->d_name) || lstat(path, &st) < 0)
+		return 0;
+	if (rest == NULL)
+		return S_ISREG(st.st_mode) ? s->fn(s->arg, path) : 0;
+	if (!S_ISLNK(st.st_mode))
+		return S_ISDIR(st.st_mode) ? probe_below(s, path, rest + 1) : 0;
+	if (realpath(path, real) == NULL || !path_below(s->root, real))
+		return 0;
+	return probe_below(s, real, rest + 1);
+}
+
+/* A file, or each of a directory whose name ends with a slash. */
+static int
+probe_path(struct search *s, const char *path)
+{
+	static const struct visit all = {.fn = probe_entry};
+	struct stat st;
+
 	if (path[strlen(path) - 1] == '/')
-		return probe_all(s, path);
+		return each_of(s, path, &all);
 	/* syscalls: newfstatat */
 	if (lstat(path, &st) == 0)
 		return S_ISREG(st.st_mode) ? s->fn(s->arg, path) : 0;
 	return is_absence(errno) ? 0 : failed_at(s, path, errno);
 }
 
-static int
-probe_name(struct search *s, const char *dir, const char *name)
+/* Each file of this name below a directory. */
+static int /* NOLINTNEXTLINE(misc-no-recursion): one level for each part of a name */
+probe_below(struct search *s, const char *dir, const char *name)
 {
+	const char *any = client_any(name);
+	struct visit v = {.fn = probe_part, .name = any};
 	char path[PATH_MAX];
+	int n;
 
-	if (!join(path, dir, name))
+	n = snprintf(path, PATH_MAX, "%s%s%.*s", dir,
+	    dir[strlen(dir) - 1] == '/' ? "" : "/",
+	    any == NULL ? PATH_MAX : (int)(any - name), name);
+	if (n < 0 || n >= PATH_MAX)
 		return failed_at(s, dir, ENAMETOOLONG);
-	return probe_path(s, path);
+	return any == NULL ? probe_path(s, path) : each_of(s, path, &v);
 }
 
 /*
@@ -177,10 +226,12 @@ probe(struct search *s, const char *dir, enum client_scope scope)
 	const struct client_file *f = client_files(&n);
 
 	for (size_t i = 0; r == 0 && i < n; i++) {
-		if (f[i].scope != scope || is_without(dir, f[i].path, &absent))
+		/* search() reads the directory once, for all of these */
+		if (f[i].scope != scope || client_any(f[i].path) == f[i].path ||
+		    is_without(dir, f[i].path, &absent))
 			continue;
 		client_home_path(&f[i], name);
-		r = probe_name(s, dir, name);
+		r = probe_below(s, dir, name);
 	}
 	return r;
 }
@@ -204,60 +255,110 @@ is_searched(const struct dirent *entry, const char *path)
 	return entry->d_type == DT_DIR;
 }
 
+/* Is it a file of a project that may have any name in its directory? */
+static bool
+is_any(const struct dirent *entry)
+{
+	size_t n;
+
+	const struct client_file *f = client_files(&n);
+
+	for (size_t i = 0; i < n; i++)
+		if (f[i].scope == SCOPE_PROJECT && client_any(f[i].path) == f[i].path &&
+		    is_part(f[i].path, entry->d_name))
+			return true;
+	return false;
+}
+
 static int search(struct search *, const char *dir, int levels);
 
 static int /* NOLINTNEXTLINE(misc-no-recursion): two levels deep */
-search_entry(struct search *s, const char *path, const struct dirent *entry, int levels)
+search_entry(
+    struct search *s, const struct visit *v, const char *path, const struct dirent *entry)
 {
-	return is_searched(entry, path) ? search(s, path, levels) : 0;
-}
-
-static int /* NOLINTNEXTLINE(misc-no-recursion): two levels deep */
-search_below(struct search *s, const char *dir, int levels)
-{
-	DIR *d;
-
-	/* syscalls: openat fstat */
-	d = opendir(dir);
-	if (d == NULL)
-		return is_absence(errno) ? 0 : failed_at(s, dir, errno);
-	return each_entry(s, dir, d, search_entry, levels - 1);
+	if (is_any(entry))
+		return probe_entry(s, v, path, entry);
+	if (v->levels == 0 || !is_searched(entry, path))
+		return 0;
+	return search(s, path, v->levels - 1);
 }
 
 /* This directory and `levels` levels below it. */
 static int /* NOLINTNEXTLINE(misc-no-recursion): two levels deep */
 search(struct search *s, const char *dir, int levels)
 {
+	const struct visit v = {.fn = search_entry, .levels = levels};
 	int r;
 
 	if (s->dirs_n++ >= DIRS_MAX)
 		return failed_at(s, dir, E2BIG);
 	r = probe(s, dir, SCOPE_PROJECT);
-	return r == 0 && levels > 0 ? search_below(s, dir, levels) : r;
+	return r == 0 ? each_of(s, dir, &v) : r;
+}
+
+/* The end of the path's last n parts: where they begin, or NULL if it has fewer. */
+static const char *
+last_parts(const char *path, size_t len, size_t n)
+{
+	size_t at = len;
+
+	for (; n > 0; n--) {
+		if (at == 0)
+			return NULL;
+		while (at > 0 && path[at - 1] != '/')
+			at--;
+		if (at == 0)
+			return NULL; /* no absolute path */
+		at--;
+	}
+	return path + at + 1;
+}
+
+/* Are the first n parts of this name the last ones of the path? */
+static bool
+ends_with(const char *path, size_t len, const char *name, size_t n)
+{
+	const char *at = last_parts(path, len, n);
+	size_t have, want;
+
+	for (; at != NULL && n > 0; n--) {
+		have = strcspn(at, "/");
+		have =
+		    have < len - (size_t)(at - path) ? have : len - (size_t)(at - path);
+		want = strcspn(name, "/");
+		if (!client_part_is(name, want, at, have))
+			return false;
+		at += have + 1;
+		name += want + 1;
+	}
+	return at != NULL;
 }
 
 /*
- * The rest of a name whose beginning is the end of this directory's path, from
+ * The rest of a name whose first n parts are the end of this directory's path, from
  * that point on: "mcp.json" for W/.vscode, "" for W/.github/hooks.  NULL: none.
  */
 static const char *
-rest_of(const char *dir, const char *name)
+rest_of(const char *dir, const char *name, size_t n)
 {
-	size_t len = strlen(dir), n;
+	const char *rest = name;
 
-	for (const char *end = strchr(name, '/'); end != NULL;
-	     end = strchr(end + 1, '/')) {
-		n = (size_t)(end - name);
-		if (len > n && dir[len - n - 1] == '/' &&
-		    strncmp(dir + len - n, name, n) == 0)
-			return end + 1;
+	for (size_t i = 0; i < n; i++) {
+		rest = strchr(rest, '/');
+		if (rest == NULL)
+			return NULL;
+		rest++;
 	}
-	return NULL;
+	return ends_with(dir, strlen(dir), name, n) ? rest : NULL;
 }
 
-/* The next file, from *at on, of whose name the directory is a part: the path. */
+struct rests { /* where a search is in the names of which a directory is a part */
+	size_t row, parts;
+};
+
+/* The next of these: what follows the directory. */
 static bool
-next_rest(const char *dir, size_t *at, char ret[PATH_MAX])
+next_rest(const char *dir, struct rests *at, char ret[PATH_MAX])
 {
 	char name[PATH_MAX];
 	const char *rest;
@@ -265,15 +366,17 @@ next_rest(const char *dir, size_t *at, char ret[PATH_MAX])
 
 	const struct client_file *f = client_files(&n);
 
-	while (*at < n) {
-		const struct client_file *one = &f[(*at)++];
-
-		if (one->scope == SCOPE_MANAGED)
+	for (; at->row < n; at->row++, at->parts = 0) {
+		if (f[at->row].scope == SCOPE_MANAGED)
 			continue;
-		client_home_path(one, name);
-		rest = rest_of(dir, name);
-		if (rest != NULL && join(ret, dir, rest))
+		client_home_path(&f[at->row], name);
+		while (++at->parts < PARTS_MAX) {
+			rest = rest_of(dir, name, at->parts);
+			if (rest == NULL)
+				continue;
+			memcpy(ret, rest, strlen(rest) + 1);
 			return true;
+		}
 	}
 	return false;
 }
@@ -282,12 +385,12 @@ next_rest(const char *dir, size_t *at, char ret[PATH_MAX])
 static int
 probe_rests(struct search *s, const char *dir)
 {
-	char path[PATH_MAX];
-	size_t at = 0;
+	char rest[PATH_MAX];
+	struct rests at = {0};
 	int r = 0;
 
-	while (r == 0 && next_rest(dir, &at, path))
-		r = probe_path(s, path);
+	while (r == 0 && next_rest(dir, &at, rest))
+		r = probe_below(s, dir, rest);
 	return r;
 }
 
@@ -315,6 +418,17 @@ place_of(const struct client_file *f, const char *home, char ret[PATH_MAX])
 	return client_path(f, home, "", ret) == 0 && ret[0] == '/';
 }
 
+/* What follows the directory in an absolute name, or NULL. */
+static const char *
+rest_below(const char *dir, const char *name)
+{
+	size_t n = 0;
+
+	for (const char *at = dir; *at != '\0'; at++)
+		n += *at == '/' && at[1] != '\0';
+	return rest_of(dir, name + 1, n);
+}
+
 /* The files of the user and of the administrator, however deep below this directory.
  * Those of a home stay covered where a variable moves them: an agent that another shell
  * starts may not have the variable. */
@@ -322,6 +436,7 @@ static int
 probe_places(struct search *s, const char *dir)
 {
 	char home[PATH_MAX], path[PATH_MAX];
+	const char *rest;
 	int r = 0;
 	size_t n;
 
@@ -331,17 +446,18 @@ probe_places(struct search *s, const char *dir)
 	if (home[0] != '\0' && path_below(dir, home))
 		r = probe(s, home, SCOPE_USER);
 	if (r == 0 && home[0] != '\0' && path_below(dir, home))
-		r = probe(s, home, SCOPE_PROJECT);
+		r = search(s, home, 0);
 	for (size_t i = 0; r == 0 && i < n; i++)
-		if (place_of(&f[i], home, path) && path_below(dir, path))
-			r = probe_path(s, path);
+		if (place_of(&f[i], home, path) &&
+		    (rest = rest_below(dir, path)) != NULL && *rest != '\0')
+			r = probe_below(s, dir, rest);
 	return r;
 }
 
 int
 agent_files_find(const char *dir, agent_file_fn *fn, void *arg, char ret_failed[PATH_MAX])
 {
-	struct search s = {.fn = fn, .arg = arg, .failed = ret_failed};
+	struct search s = {.root = dir, .fn = fn, .arg = arg, .failed = ret_failed};
 	int r = probe(&s, dir, SCOPE_USER);
 
 	if (r == 0)
@@ -394,13 +510,16 @@ agent_files_project(const char *dir)
 static bool
 is_named(const char *path, const char *name)
 {
-	size_t len = strlen(path), n = strlen(name);
+	size_t len = strlen(path), n = 1;
 	const char *slash = strrchr(path, '/');
 
-	if (name[n - 1] == '/' && slash != NULL)
-		len = (size_t)(slash - path) + 1;
-	return len > n && path[len - n - 1] == '/' &&
-	       strncmp(path + len - n, name, n) == 0;
+	if (name[strlen(name) - 1] == '/' && slash != NULL) {
+		len = (size_t)(slash - path);
+		n = 0;
+	}
+	for (const char *at = name; *at != '\0'; at++)
+		n += *at == '/';
+	return ends_with(path, len, name, n);
 }
 
 bool
@@ -438,7 +557,7 @@ agent_files_warn(const char *dir, char ret_path[PATH_MAX])
 {
 	char first[PATH_MAX] = "", failed[PATH_MAX];
 	int r = agent_files_find(dir, keep_first, first, failed);
-	size_t at = 0;
+	struct rests at = {0};
 
 	if (r != 0) {
 		memcpy(ret_path, failed, strlen(failed) + 1);
@@ -448,7 +567,7 @@ agent_files_warn(const char *dir, char ret_path[PATH_MAX])
 		memcpy(ret_path, first, strlen(first) + 1);
 		return AGENT_FILE_EXISTS;
 	}
-	if (next_rest(dir, &at, ret_path) ||
+	if ((next_rest(dir, &at, failed) && join(ret_path, dir, failed)) ||
 	    (agent_files_project(dir) && join(ret_path, dir, ".mcp.json")))
 		return AGENT_FILE_POSSIBLE;
 	return AGENT_FILE_NONE;
@@ -457,9 +576,9 @@ agent_files_warn(const char *dir, char ret_path[PATH_MAX])
 void
 agent_files_text(char out[AGENT_TEXT_MAX], const char *failed, int error)
 {
-	char shown[DIAG_TEXT_CAP];
+	char shown[DIAG_PATH_CAP];
 
-	diag_text(shown, failed, strlen(failed));
+	(void)diag_cut(shown, DIAG_PATH_MAX, failed, strlen(failed));
 	if (error == -E2BIG)
 		(void)snprintf(out, AGENT_TEXT_MAX,
 		    "unable to search %s for configurations of agents: expected at most "

@@ -39,7 +39,7 @@ enum agent_file {
  */
 int agent_files_warn(const char *dir, char ret_path[PATH_MAX]);
 
-#define AGENT_TEXT_MAX (DIAG_TEXT_CAP + 256)
+#define AGENT_TEXT_MAX (DIAG_PATH_CAP + 256)
 /* "unable to search DIR ...: what to do", for an error of this search. */
 void agent_files_text(char out[AGENT_TEXT_MAX], const char *failed, int error);
 

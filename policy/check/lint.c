@@ -322,7 +322,7 @@ is_home(const char *path)
 static void
 agent_lint(struct work *w, const struct word *p)
 {
-	char path[PATH_MAX], shown[DIAG_TEXT_CAP], text[AGENT_TEXT_MAX];
+	char path[PATH_MAX], shown[DIAG_PATH_CAP], text[AGENT_TEXT_MAX];
 	int r;
 
 	if (agent_files_is(p->text))
@@ -337,7 +337,7 @@ agent_lint(struct work *w, const struct word *p)
 	}
 	if (r <= AGENT_FILE_NONE)
 		return;
-	diag_text(shown, path, strlen(path));
+	(void)diag_cut(shown, DIAG_PATH_MAX, path, strlen(path));
 	tell(w, LINT_AGENT, p->at,
 	    r == AGENT_FILE_EXISTS
 		? "server `%s` may write where an agent reads which programs to "

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define CLIENT_FILES_MAX 128 /* rows of the table */
+#define CLIENT_FILES_MAX 512 /* rows of the table */
 
 enum dialect { DIALECT_JSON, DIALECT_TOML, DIALECT_YAML };
 
@@ -25,7 +25,7 @@ struct client_file {
 	const char *key;      /* the object of its servers; NULL: it has none to import */
 	const char *variable; /* the variable that moves its directory, or NULL */
 	/* below the home, the project, or absolute. It ends with a slash if each file in
-	 * this directory is read. */
+	 * this directory is read. A part of it may be `*`, any name, or `*.SUFFIX`. */
 	const char *path;
 	bool projects; /* also in the same object of each of "projects" */
 };
@@ -38,6 +38,10 @@ bool client_imported(const struct client_file *);
 bool client_known(const char *name);
 /* The path below the home, without the mark for the variable. */
 void client_home_path(const struct client_file *, char ret[PATH_MAX]);
+/* The first part of a path that may have any name, or NULL. */
+const char *client_any(const char *path);
+/* Has a part of a path, of n bytes, this name, of len bytes? */
+bool client_part_is(const char *part, size_t n, const char *name, size_t len);
 /* The path of a file, with this home and project. 0; -ENOENT: the variable is set to
  * a relative path; -ENAMETOOLONG. */
 int client_path(const struct client_file *, const char *home, const char *project,

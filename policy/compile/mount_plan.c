@@ -213,6 +213,39 @@ struct agents {
 	struct at at; /* of the grant */
 };
 
+/* The first directory of the path that is a symbolic link: its length, or 0. */
+static size_t
+link_in(const char *path)
+{
+	char one[PATH_MAX];
+	struct stat st;
+
+	for (const char *at = strchr(path + 1, '/'); at != NULL;
+	     at = strchr(at + 1, '/')) {
+		memcpy(one, path, (size_t)(at - path));
+		one[at - path] = '\0';
+		/* syscalls: newfstatat */
+		if (lstat(one, &st) == 0 && S_ISLNK(st.st_mode))
+			return (size_t)(at - path);
+	}
+	return 0;
+}
+
+/* The cover would be on the file that the link leads to now: the server may turn it. */
+static int
+agent_link(struct agents *a, const char *path, size_t link)
+{
+	char shown[2][DIAG_PATH_CAP];
+
+	diag_error(a->l->diag, a->at,
+	    "unable to keep %s read-only, from which an agent reads which programs to "
+	    "start: %s is a symbolic link; replace it by a directory, or grant the "
+	    "directories next to it",
+	    diag_cut(shown[0], DIAG_PATH_MAX, path, strlen(path)),
+	    diag_cut(shown[1], DIAG_PATH_MAX, path, link));
+	return 1;
+}
+
 static int
 agent_put(void *arg, const char *path)
 {
@@ -223,6 +256,7 @@ agent_put(void *arg, const char *path)
 	    .optional = true,
 	    .at = a->at};
 	struct view_row *v;
+	size_t link;
 
 	for (size_t i = 0; i < a->l->view_n; i++) {
 		v = &a->l->view[i];
@@ -236,6 +270,9 @@ agent_put(void *arg, const char *path)
 			v->why = WHY_AGENT;
 		return 0;
 	}
+	link = link_in(path);
+	if (link > 0)
+		return agent_link(a, path, link);
 	row.source = row.target = arena_copy(a->l->arena, path, strlen(path));
 	return row.target == NULL ? -ENOMEM : view_put(a->l, &row);
 }
@@ -264,7 +301,9 @@ view_agents(struct lower *l)
 			continue;
 		a.at = l->view[i].at;
 		r = agent_files_find(l->view[i].target, agent_put, &a, failed);
-		if (r < 0 && r != -ENOMEM)
+		if (r > 0)
+			r = -EINVAL; /* agent_link has reported it */
+		else if (r < 0 && r != -ENOMEM)
 			r = agents_failed(&a, failed, r);
 	}
 	return r;

@@ -5,6 +5,7 @@
  * Runs as the calling user, with no agent. It reads files that may have secrets in clear
  * text: it passes each to kennel-secret by a pipe, shows none, and wipes its copies.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,6 +80,12 @@ look(struct import *m, const struct client_file *client, const char *path)
 	struct import_found *f = &m->found[m->found_n];
 	int r;
 
+	if (m->found_n == ARRAY_LEN(m->found)) {
+		log_error("unable to read %s: kennel reads at most %zu configurations; "
+			  "import those of one client with --client",
+		    path, m->found_n);
+		return EXIT_INPUT;
+	}
 	*f = (struct import_found){.client = client};
 	r = config_file_read(path, &f->file);
 	if (r == -ENOENT || r == -ENOTDIR)
@@ -109,6 +116,45 @@ look(struct import *m, const struct client_file *client, const char *path)
 	return r < 0 || f->tree.twice != TREE_NONE ? EXIT_INPUT : 0;
 }
 
+/* Reads each file of this name, of which a part may be any, below a directory. */
+static int /* NOLINTNEXTLINE(misc-no-recursion): one level for each such part */
+look_all(
+    struct import *m, const struct client_file *client, const char *dir, const char *name)
+{
+	const char *any = client_any(name);
+	size_t len = any == NULL ? 0 : strcspn(any, "/");
+	char path[PATH_MAX];
+	struct dirent *entry;
+	int status = 0, r, n;
+	DIR *d;
+
+	n = snprintf(path, sizeof(path), "%s%.*s", dir,
+	    any == NULL ? PATH_MAX : (int)(any - name), name);
+	if (n >= (int)sizeof(path))
+		return 0;
+	if (any == NULL)
+		return look(m, client, path);
+	d = opendir(path);
+	if (d == NULL && (errno == ENOENT || errno == ENOTDIR))
+		return 0;
+	if (d == NULL) {
+		log_error("unable to search %s: %s", path, strerror(errno));
+		return EXIT_INPUT;
+	}
+	while ((entry = readdir(d)) != NULL) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+		    !client_part_is(any, len, entry->d_name, strlen(entry->d_name)))
+			continue;
+		r = snprintf(path + n, sizeof(path) - (size_t)n, "%s", entry->d_name);
+		if (r >= (int)sizeof(path) - n)
+			continue;
+		r = look_all(m, client, path, any + len);
+		status = r != 0 ? r : status;
+	}
+	(void)closedir(d); /* only read */
+	return status;
+}
+
 static int
 search(struct import *m)
 {
@@ -131,7 +177,7 @@ search(struct import *m)
 			continue;
 		if (client_path(&client[i], home, m->project, path) < 0)
 			continue;
-		one = look(m, &client[i], path);
+		one = look_all(m, &client[i], "", path);
 		m->unread = m->unread || one != 0;
 		status = one != 0 ? one : status;
 	}

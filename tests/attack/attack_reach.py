@@ -441,7 +441,7 @@ def agents():
         (("%s/" % d) + n, n) * 3) for n in AGENTS)
     tries = tries.replace("mv ok", "mv %s/ok" % d)
     away = "".join("mv %s/%s %s/away && echo moved %s\n" % (d, n, d, n) for n in sorted({os.path.dirname(n) for n in AGENTS} - {""}))
-    r = kexec(body, ["/bin/sh", "-c", "echo x > %s/ok && echo control; %s%strue" % (d, tries, away)])
+    r = kexec(body, ["/bin/sh"], stdin=("echo x > %s/ok && echo control; %s%strue\n" % (d, tries, away)).encode(), timeout=60)
     equal(r.stdout, b"control\n", r.stderr[-1000:])
     for name in AGENTS:
         equal(reads(d + "/" + name), b"{}\n", name)
@@ -487,25 +487,49 @@ def home_far_below():
     user = [row for row in clients.rows() if row.scope == "user"]
     files = [home + "/" + row.file() for row in user] + [home + "/" + name for name in IN_PROJECT]
     variables = {row.variable: moved + "/" + row.variable for row in user if row.variable}
-    apart = ["%s/%s/%s" % (moved, row.variable, row.moved + ("some.json" if row.moved.endswith("/") else "")) for row in user if row.variable]
+    apart = ["%s/%s/%s" % (moved, row.variable, clients.one_of(row.moved)) for row in user if row.variable]
     put_agents(files + apart)
     open_below(top)
-    tries = "".join("{ echo bad >%s; } 2>/dev/null && echo wrote %s\n" % (path, path[len(top):]) for path in files + apart)
-    script = ["/bin/sh", "-c", "echo x >%s/ok && echo control\n%strue" % (home, tries)]
+    tries = "".join("{ echo bad >'%s'; } 2>/dev/null && echo wrote '%s'\n" % (path, path[len(top):]) for path in files + apart)
+    script = {"stdin": ("echo x >%s/ok && echo control\n%strue\n" % (home, tries)).encode(), "timeout": 60}
     body = ATTACK + AS_USER + "    write %s\n" % words(top)
-    r = kexec(body, script, env={"HOME": home})
+    r = kexec(body, ["/bin/sh"], env={"HOME": home}, **script)
     wrote = {line[6:] for line in r.stdout.decode().splitlines() if line.startswith("wrote ")}
     equal(wrote, {path[len(top):] for path in apart}, "without the variables: " + r.stderr.decode()[-1000:])
     put_agents(apart)
     # What is at the usual place is covered too: another shell may not have the variable.
-    r = kexec(body, script, env={"HOME": home, **variables})
+    r = kexec(body, ["/bin/sh"], env={"HOME": home, **variables}, **script)
     equal(r.stdout, b"control\n", r.stderr[-1000:])
     # The control: of another user's home, the grant covers what is two levels deep.
-    r = kexec(body, script, env={"HOME": top + "/nobody"})
+    r = kexec(body, ["/bin/sh"], env={"HOME": top + "/nobody"}, **script)
     within("wrote /a/b/c/user/.claude.json", r.stdout.decode())
     named = body + "    write %s\n" % words(apart[0])
     r = run([KENNEL, "policy", "check", policy(named)], env={"HOME": home, **variables})
     within(b"may write this file, from which an agent reads", r.stderr)
+
+
+@test("attack_reach_agents: a symbolic link takes no cover away: one in the name refuses the start, a directory of any name is followed", 60)
+def agent_links():
+    d = public_folder("linked-agents") + "/with-a-name-that-no-message-of-eighty-characters-can-hold/and-another-one-below-it"
+    put_agents([d + "/" + name for name in ("kept/mcp.json", "kept/skill/SKILL.md", "kept/skill/OTHER.md", ".claude/skills/own/SKILL.md", ".claude/skills/own/OTHER.md")])
+    open_below(public_folder("linked-agents"))
+    os.symlink("../../kept/skill", d + "/.claude/skills/linked")
+    os.symlink("/nowhere", d + "/.claude/skills/nothing")
+    tries = [".claude/skills/own/SKILL.md", ".claude/skills/own/OTHER.md", "kept/skill/SKILL.md", "kept/skill/OTHER.md", ".claude/skills/linked/SKILL.md"]
+    script = ["/bin/sh", "-c", "".join("{ echo bad >%s/%s; } 2>/dev/null && echo %s\n" % (d, n, n) for n in tries) + "true"]
+    body = ATTACK + AS_USER + "    write %s\n" % words(d)
+    r = kexec(body, script)
+    equal(r.stdout.decode().split(), [".claude/skills/own/OTHER.md", "kept/skill/OTHER.md"], r.stderr)
+    # The name of the directory is fixed: the server can turn the link.
+    os.symlink("kept", d + "/.vscode")
+    for at, r in (("check", run([KENNEL, "policy", "check", policy(body)])), ("start", kexec(body, script))):
+        check(r.returncode != 0, at)
+        within("unable to keep %s/.vscode/mcp.json read-only" % d, r.stderr.decode(), at)
+        within("%s/.vscode is a symbolic link; replace it by a directory, or grant" % d, r.stderr.decode(), at)
+    os.unlink(d + "/.vscode")
+    # The control: without its name no file is covered.
+    os.rename(d + "/.claude", d + "/claude")
+    equal(kexec(body, script[:2] + [script[2].replace("/.claude/", "/claude/")]).stdout.decode().split(), tries)
 
 
 # ---- kennel's own -----------------------------------------------------------------------

@@ -47,6 +47,9 @@ FILES = [
     ("zed", ".config/zed/settings.json", ZED),
     ("codex", ".codex/config.toml", CODEX),
     ("gemini", ".gemini/settings.json", plain("mcpServers", ',\n      "trust": false')),
+    ("gemini", "project/.gemini/extensions/an extension/gemini-extension.json", plain("mcpServers")),
+    ("vscode", ".config/Code - Insiders/User/profiles/-1a2b/mcp.json", VSCODE),
+    ("vscode", ".vscode-server/data/User/mcp.json", VSCODE),
     ("cline", ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json", plain("mcpServers", ',\n      "autoApprove": []')),
     ("goose", ".config/goose/config.yaml", GOOSE),
     ("opencode", ".config/opencode/opencode.jsonc", OPENCODE),
@@ -104,6 +107,7 @@ def table():
         name = "srv%d" % n
         forms = {"toml": '[%s.%s]\ncommand = "/bin/cat"\n', "yaml": "%s:\n  %s:\n    type: stdio\n    cmd: /bin/cat\n"}
         form = forms.get(row.path.rpartition(".")[2], '{"%s": {"%s": {"command": "/bin/cat"}}}\n')
+        # the name of a directory that may have any name may be `*`, too
         h.put(("project/" if row.scope == "project" else "") + row.path, form % (row.key, name))
         wanted.append([row.client, name])
     code, out, err = h.run("import")

@@ -538,7 +538,7 @@ paths(void **state)
 		    strcmp(file[i].variable, "CODEX_HOME") == 0)
 			assert_memory_equal(path, "/elsewhere/", 11);
 		else if (file[i].scope == SCOPE_USER)
-			assert_memory_equal(path, "/h/.", 4);
+			assert_memory_equal(path, "/h/", 3);
 		else
 			assert_memory_equal(
 			    path, file[i].scope == SCOPE_PROJECT ? "/p/" : "/etc", 3);
