@@ -50,6 +50,8 @@ static const struct verb {
 static int
 version_main(int argc, char **argv)
 {
+	if (argc > 1)
+		return help_refuse(&kennel_help, argv[0], argv[1]);
 	printf("kennel %s\n", KENNEL_VERSION);
 	return 0;
 }

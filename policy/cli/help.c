@@ -21,7 +21,7 @@ static const struct help_option options[] = {
     {"--in", "DIR", "assume that the caller's working directory is this one"},
     {"--env", "NAME", "assume that this variable has changed; may be repeated"},
     {"--threshold", "N", "exit with 1 if a server has more points"},
-    {"--git", "REV", "compare with the text of this revision of the git repository"},
+    {"--git", "REV", "compare with the file at this revision of git"},
     {"--mutation", NULL, "also remove each grant in turn: some test must then fail"},
     {"--key", "KEY", "the key to sign with, from `kennel policy key new`"},
     {"--counter", "N", "version number; default: the time in seconds"},

@@ -2,6 +2,7 @@
 import os
 import re
 import shutil
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
@@ -68,6 +69,56 @@ def three_forms():
     equal(kennel("--help"), kennel("help"))
     equal(kennel("-h"), kennel("help"))
     equal(kennel("audit", "help", "log"), kennel("audit", "log", "-h"))
+
+
+def forms(words):
+    """Of each form of a verb's usage: the operands that it must have, and whether they repeat."""
+    usage = kennel(*words, "--help").split("\n\n")[0]
+    for form in re.findall(r"kennel " + re.escape(" ".join(words)) + r"\b([^\n]*)", usage):
+        form = form.replace("[OPTION...]", "")
+        bare = re.sub(r"\[[^][]*\]", "", re.sub(r"\[[^][]*\]", "", form))
+        bare = re.sub(r"--?[a-z][a-z-]*( [A-Z][A-Z-]*\b)?", "", bare)
+        yield bare.split(), "..." in form or " -- " in form
+
+
+def ends(words, argv, env):
+    """The exit status; None of what runs until somebody stops it."""
+    p = subprocess.Popen([KENNEL, *words, *argv], env=environment(env), stdin=subprocess.DEVNULL,
+                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+    try:
+        said = p.communicate(timeout=20)[1]
+    except subprocess.TimeoutExpired:
+        p.terminate()
+        p.communicate()
+        return None, b""
+    return p.returncode, said
+
+
+@test("each verb with no, one and thirty words: a missing or extra one is a wrong usage, and nothing ends by a signal", 600)
+def counted():
+    env = {"KENNEL_HOME": TMP + "/home-words"}
+    os.makedirs(env["KENNEL_HOME"], mode=0o700)
+    s = kennel_run(toy_policy(""), env=env)  # what asks a log has one
+    s.initialize()
+    s.close()
+    check(wait_for(lambda: not descendants(os.getpid()), 8), "the recorder stays")
+    waits = {"console", "serve", "top", "watch"}  # they run until they are stopped
+    seen, bad = set(), []
+    for words, _ in verbs():
+        of = list(forms(words))
+        for argv in ([], ["zz"], ["zz"] * 30):
+            if words[-1] in waits and not argv:
+                continue
+            status, said = ends(words, argv, env)
+            check(status is not None, words, len(argv), "does not end")
+            check(0 <= status < 128, words, len(argv), "ends with", status, said[-300:])
+            lacks = not argv and of and all(need for need, _ in of)
+            extra = len(argv) == 30 and of and not any(more for _, more in of)
+            if lacks or extra:
+                if status != 64:
+                    bad.append((words, len(argv), status, said[-200:]))
+                seen.add("lacks" if lacks else "extra")
+    equal((bad, seen), ([], {"lacks", "extra"}))
 
 
 @test("--help after -- belongs to the program, and after a request to the request")

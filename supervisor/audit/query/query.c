@@ -138,8 +138,8 @@ run(const struct verb *verb, const struct query *q, struct log_view *view, FILE 
 	ask.from_ns = q->from_ns;
 	if (q->form == FORM_TEXT && out == stdout)
 		ask.table.terminal = terminal_of(STDOUT_FILENO);
-	if ((q->argc > 0 && verb->words[0] == '\0') || q->argc > 1 ||
-	    (q->argc == 0 && verb->words[0] != '\0' && verb->words[0] != '['))
+	if (q->argc > (verb->operand != OPERAND_NONE ? 1 : 0) ||
+	    (q->argc == 0 && verb->operand == OPERAND_MUST))
 		r = -EINVAL;
 	if (r == 0 && verb->begin != NULL)
 		r = verb->begin(&ask);

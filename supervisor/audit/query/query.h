@@ -58,7 +58,7 @@ struct ask {
 
 struct verb {
 	const char *name;
-	const char *words; /* its argument: "IDX", "[SESSION]" or "" */
+	enum { OPERAND_NONE, OPERAND_MAY, OPERAND_MUST } operand; /* audit_help.c names it */
 	const char *may;   /* option letters (options.c) beyond the common ones */
 	const char *kinds; /* "exec call": only these records; NULL: all */
 	const struct column *column;

@@ -178,7 +178,6 @@ end_odd(struct ask *ask)
 
 const struct verb verbs_anomalies[] = {
     {.name = "anomalies",
-	.words = "",
 	.may = "",
 	.kinds = "start exec call refused egress",
 	.column = odd_column,

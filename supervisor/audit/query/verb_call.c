@@ -310,7 +310,7 @@ end_tools(struct ask *ask)
 
 const struct verb verbs_call[] = {
     {.name = "tool",
-	.words = "[NAME]",
+	.operand = OPERAND_MAY,
 	.may = "",
 	.kinds = "call refused",
 	.column = tool_column,
@@ -319,7 +319,7 @@ const struct verb verbs_call[] = {
 	.see = see_tool,
 	.end = end_tool},
     {.name = "tools",
-	.words = "[NAME]",
+	.operand = OPERAND_MAY,
 	.may = "",
 	.kinds = "call refused",
 	.column = tools_column,

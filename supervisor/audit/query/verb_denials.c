@@ -103,7 +103,6 @@ end_denials(struct ask *ask)
 
 const struct verb verbs_denials[] = {
     {.name = "denials",
-	.words = "",
 	.may = "nA",
 	.column = denials_column,
 	.column_n = ARRAY_LEN(denials_column),

@@ -336,7 +336,7 @@ egress_outcome(struct ask *ask, const char **ret)
 
 const struct verb verbs_egress[] = {
     {.name = "egress",
-	.words = "[HOST|CIDR]",
+	.operand = OPERAND_MAY,
 	.may = "I",
 	.kinds = "egress",
 	.column = egress_column,

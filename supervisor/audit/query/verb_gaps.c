@@ -242,7 +242,6 @@ end_gaps(struct ask *ask)
 
 const struct verb verbs_gaps[] = {
     {.name = "gaps",
-	.words = "",
 	.may = "",
 	.kinds = "gap clock break prune genesis open " SESSION_KINDS,
 	.column = gaps_column,

@@ -58,7 +58,6 @@ see_log(void *arg, const struct log_record *record)
 
 const struct verb verbs_log[] = {
     {.name = "log",
-	.words = "",
 	.may = "kanb",
 	.column = log_column,
 	.column_n = ARRAY_LEN(log_column),
@@ -70,7 +69,6 @@ const struct verb verbs_log[] = {
 /* ---- tail -f ---------------------------------------------------------------------- */
 
 static const struct verb tail_verb = {.name = "tail",
-    .words = "",
     .may = "kanf",
     .column = tail_column,
     .column_n = ARRAY_LEN(tail_column),

@@ -495,7 +495,7 @@ end_widened(struct ask *ask)
 
 const struct verb verbs_policy[] = {
     {.name = "policy-at",
-	.words = "[--text] TIME",
+	.operand = OPERAND_MUST,
 	.may = "t",
 	.kinds = "policy.load " SESSION_KINDS,
 	.column = policy_at_column,
@@ -504,7 +504,6 @@ const struct verb verbs_policy[] = {
 	.see = see_policy_at,
 	.end = end_policy_at},
     {.name = "changes",
-	.words = "",
 	.may = "DI",
 	.kinds = "start policy.load exception",
 	.column = changes_column,
@@ -512,7 +511,6 @@ const struct verb verbs_policy[] = {
 	.begin = begin_changes,
 	.see = see_changes},
     {.name = "widened",
-	.words = "",
 	.may = "I",
 	.kinds = "exec call refused egress",
 	.column = widened_column,

@@ -200,7 +200,6 @@ end_sample(struct ask *ask)
 
 const struct verb verbs_sample[] = {
     {.name = "sample",
-	.words = "",
 	.may = "ncsA",
 	.column = sample_column,
 	.column_n = ARRAY_LEN(sample_column),

@@ -323,7 +323,6 @@ end_why(struct ask *ask)
 
 const struct verb verbs_session[] = {
     {.name = "sessions",
-	.words = "",
 	.may = "",
 	.column = sessions_column,
 	.column_n = ARRAY_LEN(sessions_column),
@@ -331,7 +330,7 @@ const struct verb verbs_session[] = {
 	.see = see_sessions,
 	.end = end_sessions},
     {.name = "session",
-	.words = "SESSION",
+	.operand = OPERAND_MUST,
 	.may = "",
 	.column = session_column,
 	.column_n = ARRAY_LEN(session_column),
@@ -339,7 +338,7 @@ const struct verb verbs_session[] = {
 	.see = see_session,
 	.end = end_session},
     {.name = "why",
-	.words = "IDX",
+	.operand = OPERAND_MUST,
 	.may = "",
 	.column = why_column,
 	.column_n = ARRAY_LEN(why_column),
