@@ -173,6 +173,7 @@ POLICY_MAKE = \
 	$(POLICY_TEXT) $(ALGEBRA) \
 	policy/check/request.o \
 	policy/cli/help.o \
+	policy/cli/advice.o \
 	policy/cli/main.o \
 	policy/cli/near_miss.o \
 	policy/cli/near_file.o \

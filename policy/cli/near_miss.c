@@ -3,6 +3,7 @@
  * gives another answer.  The matcher itself reports what a line lacks, and what
  * the answer is without a line.
  */
+#include "policy/cli/advice.h"
 #include "policy/cli/near_miss.h"
 #include "policy/sealed/policy.h"
 #include "shim/base/array.h"
@@ -462,29 +463,6 @@ has_change(const struct nears *n, struct sealed_at at)
 	return false;
 }
 
-/* The line that grants exactly this request. */
-static char *
-new_line(const struct request *q, const char *verdict)
-{
-	bool plain = q->kind == REQUEST_READ || q->kind == REQUEST_WRITE;
-	char *out = NULL;
-	size_t len, i;
-	FILE *f = open_memstream(&out, &len);
-
-	if (f == NULL)
-		return NULL;
-	(void)fputs(
-	    plain && strcmp(verdict, "deny") == 0 ? "hide" : request_kind_name(q->kind),
-	    f);
-	if (!plain)
-		(void)fprintf(f, " %s", verdict);
-	for (i = 0; i < q->word_n; i++) {
-		(void)fputc(' ', f);
-		say_word(q->word[i], strlen(q->word[i]), f);
-	}
-	return fclose(f) == 0 ? out : NULL;
-}
-
 /* A line that grants the name, but not this call: a new line would remove what it requires.
  * NULL: none. */
 static const struct near *
@@ -511,7 +489,7 @@ add_line(const struct request *q, const char *verdict, struct nears *ret)
 		*c = (struct change){
 		    .verb = "widen", .at = near->at, .text = strdup(near->text)};
 	else
-		*c = (struct change){.verb = "add", .text = new_line(q, verdict)};
+		*c = (struct change){.verb = "add", .text = advice_line(q, verdict)};
 	if (c->text == NULL)
 		return -ENOMEM;
 	ret->change_n++;
@@ -553,11 +531,14 @@ changes_find(const struct policy *p, const struct sealed_server *s,
 {
 	const struct table *t = table_of(q);
 	struct policy_answer a = request_policy(p, s, q);
+	bool named = q->kind == REQUEST_TOOL || q->kind == REQUEST_PROMPT ||
+		     q->kind == REQUEST_RESOURCE;
 	struct without w;
 	int r;
 
 	ret->then = VERDICT_ALLOW;
-	if ((q->kind == REQUEST_RESOURCE &&
+	if ((named && strchr(q->word[0], '*') != NULL) || /* a pattern is not its name */
+	    (q->kind == REQUEST_RESOURCE &&
 		uri_form(q->word[0], strlen(q->word[0])) == URI_ODD) ||
 	    (q->kind == REQUEST_METHOD &&
 		method_form(q->word[0], strlen(q->word[0])) == METHOD_TWIN))

@@ -58,7 +58,11 @@ struct ask {
 
 struct verb {
 	const char *name;
-	enum { OPERAND_NONE, OPERAND_MAY, OPERAND_MUST } operand; /* audit_help.c names it */
+	enum {
+		OPERAND_NONE,
+		OPERAND_MAY,
+		OPERAND_MUST
+	} operand;         /* audit_help.c names it */
 	const char *may;   /* option letters (options.c) beyond the common ones */
 	const char *kinds; /* "exec call": only these records; NULL: all */
 	const struct column *column;

@@ -293,3 +293,41 @@ expect 1 "explain: what an except names" explain "$tmp/cond.kennel" s exec /usr/
 says "  widen: exec allow /usr/bin/env ** except push"
 expect 1 "explain: a tool that no line names" explain "$tmp/cond.kennel" s tool other
 says "  add: tool allow other"
+
+# what it says to add compiles, and gives the answer that it promises
+printf 'server t {\n\trun /bin/true\n}\n' >"$tmp/bare.kennel"
+printf 'server t {\n\trun /bin/true\n\texec allow /bin/ls **\n\ttool allow *\n\tnet allow *.b.example:443\n\tread /usr/share\n}\n' >"$tmp/all.kennel"
+advised() { # verdict that is promised, policy, words of a request
+	want=$1 from=$2
+	shift 2
+	"$kennel" policy explain "$from" t "$@" >"$tmp/out" 2>"$tmp/err"
+	line=$(sed -n 's/^ *add: //p' "$tmp/out" | head -1)
+	sed '$d' "$from" >"$tmp/advised.kennel"
+	printf '\t%s\n}\n' "$line" >>"$tmp/advised.kennel"
+	"$kennel" policy check "$tmp/advised.kennel" >/dev/null 2>>"$tmp/err" &&
+	    "$kennel" policy explain "$tmp/advised.kennel" t "$@" 2>>"$tmp/err" | grep -qw "^$want"
+	result $? "explain: the line for $* ($line)"
+}
+for words in "net a.example:443" "net a.example:80" "net a.example:5432" "net 10.0.0.1:443" "net 8.8.8.8:53" \
+    "net [::1]:443" "net [2001:db8::1]:22" "net 127.0.0.1:5432" "net localhost:443" "net localhost:5432" \
+    "net xn--bcher-kva.example:443" "tool x" "tool @readonly" "tool a{b}" "tool a|b" "tool -x" \
+    "resource file:///x" "resource file:///x?y=[1]" "prompt p" "exec /bin/ls a b" "exec /bin/ls --x=*.c" \
+    "exec /bin/ls" "read /usr/share/doc" "write /srv" sampling elicitation roots; do
+	set -f
+	# shellcheck disable=SC2086 # words
+	advised allow "$tmp/bare.kennel" $words
+	set +f
+done
+for kind in tool prompt resource; do
+	expect 1 "explain: a $kind whose name has an asterisk" explain "$tmp/bare.kennel" t $kind 'x:a*b'
+	holds "... has no line of its own" test -z "$(grep 'add: ' "$tmp/out")"
+done
+advised allow "$tmp/bare.kennel" tool "a b"
+advised allow "$tmp/bare.kennel" tool 'a"b'
+advised allow "$tmp/bare.kennel" tool 'a$b\c'
+advised allow "$tmp/bare.kennel" exec /bin/ls "" "two words" '**'
+advised deny "$tmp/all.kennel" tool x
+advised deny "$tmp/all.kennel" net a.b.example:443
+advised deny "$tmp/all.kennel" exec /bin/ls a
+advised deny "$tmp/all.kennel" read /usr/share/doc
+advised deny "$tmp/all.kennel" method foo/bar
