@@ -28,6 +28,7 @@ struct client_file {
 	 * this directory is read. A part of it may be `*`, any name, or `*.SUFFIX`. */
 	const char *path;
 	bool projects; /* also in the same object of each of "projects" */
+	bool folds;    /* it reads keys without regard to case, as Go's JSON does */
 };
 
 /* The table, and its length. */

@@ -117,8 +117,46 @@ config_add(struct config_tree *t, size_t parent, struct config_node node, size_t
 
 /* ---- duplicate keys ---------------------------------------------------------- */
 
+/* The next character, folded as Go's encoding/json folds it. 0 at the end. */
+static unsigned char
+next_folded(const char **at)
+{
+	const char *p = *at;
+
+	*at += *p != '\0';
+	if (strncmp(p, "\xc5\xbf", 2) == 0) { /* U+017F, a long s */
+		*at = p + 2;
+		return 's';
+	}
+	if (strncmp(p, "\xe2\x84\xaa", 3) == 0) { /* U+212A, the sign of kelvin */
+		*at = p + 3;
+		return 'k';
+	}
+	return *p >= 'A' && *p <= 'Z' ? (unsigned char)(*p + 'a' - 'A')
+				      : (unsigned char)*p;
+}
+
+static int
+fold_compare(const char *a, const char *b)
+{
+	unsigned char x, y;
+
+	do {
+		x = next_folded(&a);
+		y = next_folded(&b);
+	} while (x == y && x != '\0');
+	return (x > y) - (x < y);
+}
+
+bool
+config_key_is(const struct config_tree *t, const char *key, const char *name)
+{
+	return (t->folds ? fold_compare(key, name) : strcmp(key, name)) == 0;
+}
+
 struct keyed {
 	const struct config_node *node;
+	int (*compare)(const char *, const char *);
 };
 
 /* By parent, then by key, then by place. */
@@ -131,7 +169,7 @@ by_key(const void *a, const void *b)
 
 	if (x->parent != y->parent)
 		return x->parent < y->parent ? -1 : 1;
-	c = strcmp(x->key, y->key);
+	c = ((const struct keyed *)a)->compare(x->key, y->key);
 	return c != 0 ? c : (x > y) - (x < y);
 }
 
@@ -142,9 +180,24 @@ mark_ambiguous(struct config_tree *t, size_t i)
 		t->node[i].ambiguous = true;
 }
 
-/* Finds the keys that an object has twice, by the text that they have when decoded. */
+/* Is it a member of the file, or of one of the servers in this object? Others are names
+ * that the user chose, which are read as they are. */
+static bool
+is_folded(const struct config_tree *t, size_t i, const char *servers)
+{
+	size_t server = t->node[i].parent, list;
+
+	if (server == 0)
+		return true;
+	list = server == TREE_NONE ? TREE_NONE : t->node[server].parent;
+	return list != TREE_NONE && list != 0 && t->node[list].parent == 0 &&
+	       t->node[list].key != NULL && fold_compare(t->node[list].key, servers) == 0;
+}
+
+/* Finds the keys that an object has twice, by the text that they have when decoded; with
+ * the key of the servers, those that are folded. */
 static int
-find_twice(struct config_tree *t)
+find_twice(struct config_tree *t, const char *servers)
 {
 	struct keyed *by = reallocarray(NULL, t->n + 1, sizeof(*by));
 	size_t n = 0;
@@ -152,13 +205,15 @@ find_twice(struct config_tree *t)
 	if (by == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < t->n; i++)
-		if (t->node[i].key != NULL)
-			by[n++].node = &t->node[i];
+		if (t->node[i].key != NULL &&
+		    (servers == NULL || is_folded(t, i, servers)))
+			by[n++] = (struct keyed){
+			    &t->node[i], servers == NULL ? strcmp : fold_compare};
 	if (n > 0)
 		qsort(by, n, sizeof(*by), by_key);
 	for (size_t i = 1; i < n; i++) {
 		if (by[i].node->parent != by[i - 1].node->parent ||
-		    strcmp(by[i].node->key, by[i - 1].node->key) != 0)
+		    by[i].compare(by[i].node->key, by[i - 1].node->key) != 0)
 			continue;
 		config_twice(t, by[i].node->from);
 		mark_ambiguous(t, by[i].node->parent);
@@ -187,7 +242,14 @@ config_parse(enum dialect dialect, const char *bytes, size_t len, struct config_
 	r = parse[dialect](ret);
 	if (r == 0)
 		r = ret->failed;
-	return r == 0 ? find_twice(ret) : r;
+	return r == 0 ? find_twice(ret, NULL) : r;
+}
+
+int
+config_fold(struct config_tree *t, const char *key)
+{
+	t->folds = true;
+	return find_twice(t, key);
 }
 
 void
@@ -210,7 +272,7 @@ config_get(const struct config_tree *t, size_t object, const char *key, size_t *
 	if (t->node[object].type != NODE_OBJECT)
 		return CONFIG_ABSENT;
 	for (size_t i = t->node[object].first; i != TREE_NONE; i = t->node[i].next) {
-		if (t->node[i].key == NULL || strcmp(t->node[i].key, key) != 0)
+		if (t->node[i].key == NULL || !config_key_is(t, t->node[i].key, key))
 			continue;
 		if (found != TREE_NONE)
 			return CONFIG_TWICE;

@@ -57,6 +57,7 @@ struct config_tree {
 	size_t line;   /* of an error, from 1 */
 	char why[128]; /* of an error: a static text */
 	size_t twice;  /* the offset of the first duplicate key, or TREE_NONE */
+	bool folds;    /* its client reads keys without regard to case: config_fold */
 };
 
 /* Parses a file. 0, also if a key is duplicated, as twice says: clients disagree on
@@ -67,6 +68,12 @@ int config_parse(enum dialect, const char *bytes, size_t len, struct config_tree
 /* The line of an offset, from 1. */
 size_t config_line(const struct config_tree *, size_t at);
 void config_free(struct config_tree *);
+
+/* Its client reads the keys of the file and of each server in the object `key` without
+ * regard to case: those that differ in nothing else are duplicates. 0; -ENOMEM. */
+int config_fold(struct config_tree *, const char *key);
+/* Has a member this key, as its client reads it? */
+bool config_key_is(const struct config_tree *, const char *key, const char *name);
 
 enum config_found { CONFIG_ABSENT, CONFIG_FOUND, CONFIG_TWICE };
 /* The member with this key. CONFIG_TWICE: the key is duplicated, and ret is the first. */

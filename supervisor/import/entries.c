@@ -252,7 +252,7 @@ next_of(const struct config_tree *t, size_t object, const char *key, size_t afte
 	size_t i = after == TREE_NONE ? t->node[object].first : t->node[after].next;
 
 	while (i != TREE_NONE && t->node[object].type == NODE_OBJECT &&
-	       (t->node[i].key == NULL || strcmp(t->node[i].key, key) != 0))
+	       (t->node[i].key == NULL || !config_key_is(t, t->node[i].key, key)))
 		i = t->node[i].next;
 	return t->node[object].type == NODE_OBJECT ? i : TREE_NONE;
 }
@@ -316,10 +316,11 @@ int
 entries_find(struct config_tree *t, const struct client_file *f, struct entries *ret)
 {
 	size_t projects = TREE_NONE;
-	int r;
+	int r = f->folds ? config_fold(t, f->key) : 0;
 
 	*ret = (struct entries){.n = 0};
-	r = take_servers(t, 0, f->key, NULL, ret);
+	if (r == 0)
+		r = take_servers(t, 0, f->key, NULL, ret);
 	while (r == 0 && f->projects &&
 	       (projects = next_of(t, 0, "projects", projects)) != TREE_NONE) {
 		r = must_be_object(t, projects);

@@ -28,10 +28,10 @@ remote_is(const struct config_tree *t, size_t object)
 }
 
 static bool
-one_of(const char *key, const char *const *list, size_t n)
+one_of(const struct config_tree *t, const char *key, const char *const *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (strcmp(key, list[i]) == 0)
+		if (config_key_is(t, key, list[i]))
 			return true;
 	return false;
 }
@@ -117,11 +117,21 @@ remote_origin(const struct entry *e, char out[REMOTE_ORIGIN_CAP])
 
 /* ---- the transport ----------------------------------------------------------- */
 
-static const char *
-take_type(const struct config_tree *t, struct entry *e)
+static bool
+is_http(const char *type)
 {
 	static const char *const http[] = {
 	    "http", "streamableHttp", "streamable_http", "streamable-http", "remote"};
+
+	for (size_t i = 0; i < ARRAY_LEN(http); i++)
+		if (strcmp(type, http[i]) == 0)
+			return true;
+	return false;
+}
+
+static const char *
+take_type(const struct config_tree *t, struct entry *e)
+{
 	static const char sse[] = "its transport is HTTP+SSE of 2024-11-05, which kennel "
 				  "does not have: get the URL for Streamable HTTP from "
 				  "its operator";
@@ -135,7 +145,7 @@ take_type(const struct config_tree *t, struct entry *e)
 	type = t->node[e->type].type == NODE_STRING ? t->node[e->type].text : NULL;
 	if (type != NULL && strcmp(type, "sse") == 0)
 		return sse;
-	if (type == NULL || !one_of(type, http, ARRAY_LEN(http)))
+	if (type == NULL || !is_http(type))
 		return "its `type` is unknown: expected \"http\"";
 	return NULL;
 }
@@ -223,23 +233,23 @@ take_headers(const struct config_tree *t, struct entry *e)
 
 /* Sets where a member of the entry is. NULL, or why it cannot be had. */
 static const char *
-take_member(struct entry *e, const char *key, size_t node)
+take_member(const struct config_tree *t, struct entry *e, const char *key, size_t node)
 {
 	static const char twice[] = "it has a duplicate key, or two of one meaning";
 	size_t *at = NULL;
 
-	if (one_of(key, url_keys, ARRAY_LEN(url_keys)))
+	if (one_of(t, key, url_keys, ARRAY_LEN(url_keys)))
 		at = &e->url;
-	else if (one_of(key, header_keys, ARRAY_LEN(header_keys)))
+	else if (one_of(t, key, header_keys, ARRAY_LEN(header_keys)))
 		at = &e->headers;
-	else if (strcmp(key, "type") == 0)
+	else if (config_key_is(t, key, "type"))
 		at = &e->type;
 	if (at != NULL && *at != TREE_NONE)
 		return twice;
 	if (at != NULL)
 		*at = node;
-	else if (strcmp(key, "command") == 0 || strcmp(key, "cmd") == 0 ||
-		 strcmp(key, "args") == 0)
+	else if (config_key_is(t, key, "command") || config_key_is(t, key, "cmd") ||
+		 config_key_is(t, key, "args"))
 		return "it has a command and a URL: remove one of them";
 	else if (strcasestr(key, "auth") != NULL)
 		return "its client logs in (OAuth): write a policy with `auth oauth2`, "
@@ -269,7 +279,7 @@ remote_take(const struct config_tree *t, size_t object, struct entry *e)
 	for (size_t i = t->node[object].first; why == NULL && i != TREE_NONE;
 	     i = t->node[i].next)
 		if (t->node[i].key != NULL)
-			why = take_member(e, t->node[i].key, i);
+			why = take_member(t, e, t->node[i].key, i);
 	if (why == NULL && is_dotted(t, e->url))
 		why = "its URL has a dotted key: write it in a table of its own";
 	if (why == NULL)

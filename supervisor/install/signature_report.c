@@ -20,9 +20,11 @@ lists(struct json report, const char *key)
 {
 	struct json list, none, item;
 	struct json_walk walk;
+	int r = json_get(report, key, &list);
 
-	if (json_get(report, key, &list) < 0)
-		return false;
+	/* twice, or no list: what it has is unknown */
+	if (r < 0 || list.type != JSON_IS_ARRAY)
+		return r != -ENOENT;
 	json_walk(&walk, list);
 	return json_next(&walk, &none, &item);
 }

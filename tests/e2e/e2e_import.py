@@ -194,6 +194,8 @@ TWICE = [  # file, text, the line of the duplicate, the servers with their comma
     (".claude.json", '{"projects": {"/tmp": {"mcpServers": {"a": {"command": "/bin/cat"}}}},\n"projects": {"/tmp": {}}}\n', 2, {"a"}),
     (".codex/config.toml", '[mcp_servers.a]\ncommand = "/bin/cat"\n[mcp_servers.b]\ncommand = "/bin/cat"\n[mcp_servers."\\u0061"]\nargs = ["-u"]\n', 5, {"a", "b"}),
     (".codex/config.toml", 'mcp_servers = {}\n[mcp_servers.a]\ncommand = "/bin/cat"\n', 2, {"a"}),
+    ("project/crush.json", '{"mcp": {},\n"MCP": {"a": {"command": "/bin/cat"}}}\n', 2, {"a"}),
+    ("project/.crush.json", '{"mcp": {"a": {"command": "/bin/true", "type": "stdio",\n"args": [], "ARG\\u017f": ["x"]}}}\n', 2, {"a"}),
     (".config/goose/config.yaml", 'extensions:\n  a:\n    type: stdio\n    cmd: /bin/cat\n"extensions": {}\n', 5, {"a"}),
     (".config/goose/config.yaml", 'x: 1\n"extensi\\u006fns": {a: {type: stdio, cmd: /bin/cat}}\nx: 2\n', 3, {"a"}),
 ]
@@ -221,6 +223,18 @@ def twice():
     equal(code, 65, err)
     within("invalid escape in a key", err)
     within("no servers found in the files that could be read", out)
+    h.end()
+
+
+@test("crush reads keys without regard to case, as kennel does for it: servers are found, and names of servers and variables are no duplicates")
+def folded():
+    h = Home("folded")
+    h.put("project/crush.json", '{"MCP": {"one": {"Command": "/bin/cat", "ENV": {"http_proxy": "x", "HTTP_PROXY": "y"}}, "ONE": {"COMMAND": "/bin/cat"}, "u": {"URL": "https://a.example/mcp", "Type": "http"}}}\n')
+    h.put("project/.roo/mcp.json", '{"MCPSERVERS": {"no": {"command": "/bin/cat"}}, "mcpServers": {"two": {"command": "/bin/cat"}}}\n')
+    code, out, err = h.run("import")
+    equal(code, 0, err)
+    equal({tuple(row.split()[:3]) for row in out.splitlines() if "/project " in row},
+          {("crush/project", "one", "/bin/cat"), ("crush/project", "ONE", "/bin/cat"), ("crush/project", "u", "remote"), ("roo/project", "two", "/bin/cat")}, out)
     h.end()
 
 

@@ -52,7 +52,7 @@ def rows():
     for name, value in re.findall(r'#define (\w+) +("\S*")', text):
         table = re.sub(r"\b%s\b" % name, value, table)
     table = re.sub(r"\s+", " ", re.sub(r'"\s*"', "", table))
-    found = re.findall(FORM + r"(?:, true)?(?: /([^}]+)/)? ?\}", table.replace("{ ", "{"))
+    found = re.findall(FORM + r"(?:, true)?(?:, \.folds = true)?(?: /([^}]+)/)? ?\}", table.replace("{ ", "{"))
     if len(found) != len(re.findall(r'\{ ?"', table)) or len(found) < 60:
         raise ValueError("the table of %s has another form: %d rows read" % (SOURCE, len(found)))
     return [Row(client, SCOPES[scope], *rest) for client, scope, *rest in found]

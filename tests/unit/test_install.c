@@ -254,6 +254,15 @@ signatures(void **state)
 	static const char *const bad[] = {"", "npm error 404", "{", "{}", "[]",
 	    "{\"invalid\":[],\"missing\":[]}", "{\"error\":1}", "{\"error\":{}}", "}{",
 	    "\n{", "{}\n{}"};
+	/* two lists, or none: a package may be named */
+	static const struct {
+		const char *text;
+		enum signatures found;
+	} lists[] = {{"\"invalid\":[],\"missing\":[]", SIGNATURES_SKIPPED},
+	    {"\"invalid\":[],\"invalid\":[{}]", SIGNATURES_WRONG},
+	    {"\"missing\":[{}],\"missing\":[]", SIGNATURES_WRONG},
+	    {"\"missing\":{\"a\":1}", SIGNATURES_WRONG},
+	    {"\"invalid\":null", SIGNATURES_WRONG}};
 	char text[512], why[256];
 
 	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
@@ -269,6 +278,12 @@ signatures(void **state)
 	(void)snprintf(text, sizeof(text),
 	    "{\"invalid\":[{}],\"error\":{\"summary\":\"%s\"}}", none);
 	assert_int_equal(signatures_of(1, text, why), SIGNATURES_WRONG);
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+		(void)snprintf(text, sizeof(text),
+		    "{%s,\"error\":{\"code\":null,\"summary\":\"%s\"}}", lists[i].text,
+		    none);
+		assert_int_equal(signatures_of(1, text, why), lists[i].found);
+	}
 	assert_int_equal(signatures_of(1, NULL, why), SIGNATURES_WRONG);
 	assert_int_equal(signatures_of(0, "{}", why), SIGNATURES_VERIFIED);
 }
