@@ -1310,7 +1310,8 @@ UNIT_verify = \
 UNIT_kept_payloads = \
 	$(MERKLE) $(BASE) \
 	supervisor/audit/log/kept_payloads.o \
-	supervisor/audit/log/payload_key.o
+	supervisor/audit/log/payload_key.o \
+	supervisor/audit/log/schema.o
 UNIT_kept_policies	= supervisor/audit/log/kept_policies.o $(MERKLE) $(BASE)
 
 UNIT_witness	= $(UNIT_verify)

@@ -640,6 +640,47 @@ test_schema(void **state)
 	}
 }
 
+/* A schema that cannot be read now is not one that differs: a reader that said so of a log
+ * that is busy, or that has no memory, would call it altered. */
+static void
+test_schema_unread(void **state)
+{
+	static const struct {
+		int code, r;
+	} row[] = {
+	    {SQLITE_DONE, 0},
+	    {SQLITE_BUSY, -EAGAIN},
+	    {SQLITE_BUSY_RECOVERY, -EAGAIN},
+	    {SQLITE_READONLY_CANTINIT, -EAGAIN},
+	    {SQLITE_NOMEM, -ENOMEM},
+	    {SQLITE_IOERR_READ, -EIO},
+	    {SQLITE_CORRUPT_VTAB, -EBADMSG},
+	    {SQLITE_NOTADB, -EBADMSG},
+	};
+	char folder[128], db[160], name[64] = "?";
+	sqlite3 *holds, *reads;
+
+	for (size_t i = 0; i < ARRAY_LEN(row); i++)
+		assert_int_equal(sqlite_errno(row[i].code), row[i].r);
+	new_copy(folder, db);
+	run_sql(db, "PRAGMA journal_mode=DELETE");
+	assert_int_equal(sqlite3_open(db, &holds), SQLITE_OK);
+	assert_int_equal(sqlite3_open(db, &reads), SQLITE_OK);
+	assert_int_equal(schema_compare(reads, name, sizeof(name)), 0); /* the control */
+	assert_int_equal(
+	    sqlite3_exec(holds, "BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(schema_compare(reads, name, sizeof(name)), -EAGAIN);
+	assert_string_equal(name, "?");
+	assert_int_equal(
+	    sqlite3_exec(holds, "DROP INDEX rec_tool; COMMIT", NULL, NULL, NULL),
+	    SQLITE_OK);
+	assert_int_equal(schema_compare(reads, name, sizeof(name)), -EBADMSG);
+	assert_string_equal(name, "rec_denied");
+	assert_int_equal(sqlite3_close(holds), SQLITE_OK);
+	assert_int_equal(sqlite3_close(reads), SQLITE_OK);
+	drop_copy(folder);
+}
+
 /* Bytes turned over anywhere: an answer or a refusal, never anything else. */
 static void
 test_flipped(void **state)
@@ -975,6 +1016,7 @@ main(void)
 	    cmocka_unit_test(test_lying_columns),
 	    cmocka_unit_test(test_hidden),
 	    cmocka_unit_test(test_schema),
+	    cmocka_unit_test(test_schema_unread),
 	    cmocka_unit_test(test_flipped),
 	    cmocka_unit_test(test_as_of),
 	};

@@ -17,6 +17,7 @@
 #include "shim/base/fd.h"
 #include "supervisor/audit/log/kept_payloads.h"
 #include "supervisor/audit/log/record.h"
+#include "supervisor/audit/log/schema.h"
 
 #define DB_NAME "payload.db"
 #define BUSY_MS 5000
@@ -29,26 +30,6 @@ struct payloads {
 static const char table[] =
     "CREATE TABLE payload(digest BLOB PRIMARY KEY, ts INTEGER NOT NULL, "
     "sealed BLOB NOT NULL) STRICT, WITHOUT ROWID";
-
-static int
-code_to_errno(int code)
-{
-	static const struct {
-		int code, r;
-	} row[] = {
-	    {SQLITE_OK, 0},
-	    {SQLITE_DONE, 0},
-	    {SQLITE_CORRUPT, -EBADMSG},
-	    {SQLITE_NOTADB, -EBADMSG},
-	    {SQLITE_FULL, -ENOSPC},
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
-		if (row[i].code == (code & 0xff))
-			return row[i].r;
-	}
-	return -EIO;
-}
 
 /* ---- open -------------------------------------------------------------------------- */
 
@@ -65,28 +46,27 @@ make_table(sqlite3 *db)
 	if (code == SQLITE_ROW)
 		return 0;
 	if (code != SQLITE_DONE)
-		return code_to_errno(code);
-	return code_to_errno(sqlite3_exec(db, table, NULL, NULL, NULL));
+		return sqlite_errno(code);
+	return sqlite_errno(sqlite3_exec(db, table, NULL, NULL, NULL));
 }
 
-/* True if the schema is exactly our table. Readers do not trust the schema. */
+/* Is the schema exactly our table? Readers do not trust it. -EBADMSG: no. */
 static int
 check_table(sqlite3 *db)
 {
 	sqlite3_stmt *s = NULL;
 	int rows = 0, r = -EBADMSG;
+	int code = sqlite3_prepare_v2(db, "SELECT sql FROM sqlite_schema", -1, &s, NULL);
 
-	if (sqlite3_prepare_v2(db, "SELECT sql FROM sqlite_schema", -1, &s, NULL) ==
-	    SQLITE_OK) {
-		while (sqlite3_step(s) == SQLITE_ROW) {
-			const char *sql = (const char *)sqlite3_column_text(s, 0);
+	while ((code == SQLITE_OK || code == SQLITE_ROW) &&
+	       (code = sqlite3_step(s)) == SQLITE_ROW) {
+		const char *sql = (const char *)sqlite3_column_text(s, 0);
 
-			rows++;
-			r = sql != NULL && strcmp(sql, table) == 0 ? 0 : -EBADMSG;
-		}
+		rows++;
+		r = sql != NULL && strcmp(sql, table) == 0 ? 0 : -EBADMSG;
 	}
-	(void)sqlite3_finalize(s);
-	return rows == 1 ? r : -EBADMSG;
+	(void)sqlite3_finalize(s); /* the result was checked at the step */
+	return code != SQLITE_DONE ? sqlite_errno(code) : rows == 1 ? r : -EBADMSG;
 }
 
 static int
@@ -118,7 +98,7 @@ open_db(const char *log_dir, bool writes, sqlite3 **ret)
 		    "PRAGMA synchronous=FULL; PRAGMA cell_size_check=ON",
 		    NULL, NULL, NULL);
 	}
-	r = code_to_errno(code);
+	r = sqlite_errno(code);
 	if (r == 0 && writes)
 		r = make_table(db);
 	(void)umask(mask);
@@ -179,7 +159,7 @@ payloads_put(struct payloads *p, uint64_t ts_ns, const void *plain, size_t len,
 	merkle_digest(plain, len, digest);
 	r = payload_seal(p->key, digest, plain, len, sealed);
 	if (r == 0)
-		r = code_to_errno(sqlite3_prepare_v2(p->db,
+		r = sqlite_errno(sqlite3_prepare_v2(p->db,
 		    "INSERT INTO payload VALUES(?1, ?2, ?3) ON CONFLICT DO UPDATE "
 		    "SET ts = max(ts, ?2)",
 		    -1, &s, NULL));
@@ -188,7 +168,7 @@ payloads_put(struct payloads *p, uint64_t ts_ns, const void *plain, size_t len,
 		(void)sqlite3_bind_int64(s, 2, (sqlite3_int64)ts_ns);
 		(void)sqlite3_bind_blob64(
 		    s, 3, sealed, len + PAYLOAD_ADDED, SQLITE_STATIC);
-		r = code_to_errno(sqlite3_step(s));
+		r = sqlite_errno(sqlite3_step(s));
 	}
 	(void)sqlite3_finalize(s); /* the result was checked at the step */
 	free(sealed);
@@ -264,17 +244,17 @@ int
 payloads_prune(struct payloads *p, uint64_t before_ns, uint64_t *ret_n)
 {
 	sqlite3_stmt *s = NULL;
-	int r = code_to_errno(
+	int r = sqlite_errno(
 	    sqlite3_prepare_v2(p->db, "DELETE FROM payload WHERE ts < ?1", -1, &s, NULL));
 
 	if (r == 0) {
 		(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)before_ns);
-		r = code_to_errno(sqlite3_step(s));
+		r = sqlite_errno(sqlite3_step(s));
 	}
 	(void)sqlite3_finalize(s);
 	if (r < 0)
 		return r;
 	*ret_n = (uint64_t)sqlite3_changes(p->db);
 	/* shrink the file, so that no free page keeps data */
-	return code_to_errno(sqlite3_exec(p->db, "VACUUM", NULL, NULL, NULL));
+	return sqlite_errno(sqlite3_exec(p->db, "VACUUM", NULL, NULL, NULL));
 }

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "supervisor/audit/log/merkle_read.h"
-#include "supervisor/audit/log/schema.h"
 #include "supervisor/audit/log/segment.h"
+#include "supervisor/audit/log/schema.h"
 
 /* ---- segments ------------------------------------------------------------------ */
 
@@ -68,15 +68,12 @@ list(struct logtree *t, const char *folder)
 static int
 open_segment(struct logtree *t, struct logtree_segment *s)
 {
-	char name[64];
 	int r;
 
-	r = reader_open(s->path, &s->reader, t->why);
+	r = reader_open_log(s->path, &s->reader, t->why);
 	if (r < 0)
 		return r;
 	s->open = true;
-	if (schema_differs(s->reader.db, name, sizeof(name)) != NULL)
-		return -EBADMSG;
 	if (sqlite3_prepare_v2(s->reader.db,
 		"SELECT h FROM tile WHERE level = ? AND n = ?", -1, &s->tile,
 		NULL) != SQLITE_OK ||
@@ -86,7 +83,7 @@ open_segment(struct logtree *t, struct logtree_segment *s)
 		-1, &s->roots, NULL) != SQLITE_OK ||
 	    sqlite3_prepare_v2(s->reader.db, "SELECT body FROM rec WHERE idx = ?", -1,
 		&s->rec, NULL) != SQLITE_OK)
-		return -EBADMSG;
+		return reader_failed(&s->reader, t->why);
 	return 0;
 }
 
@@ -96,16 +93,17 @@ live_base(struct logtree *t)
 {
 	struct logtree_segment *s = &t->segment[t->segment_n - 1];
 	sqlite3_stmt *q = NULL;
-	int r = -EBADMSG;
+	int r = 0, code;
 
-	if (sqlite3_prepare_v2(s->reader.db,
-		"SELECT CAST(v AS INTEGER) FROM meta WHERE k = 'base'", -1, &q,
-		NULL) == SQLITE_OK &&
-	    sqlite3_step(q) == SQLITE_ROW) {
+	code = sqlite3_prepare_v2(s->reader.db,
+	    "SELECT CAST(v AS INTEGER) FROM meta WHERE k = 'base'", -1, &q, NULL);
+	if (code == SQLITE_OK)
+		code = sqlite3_step(q);
+	if (code == SQLITE_ROW)
 		s->base = (uint64_t)sqlite3_column_int64(q, 0);
-		r = 0;
-	}
-	(void)sqlite3_finalize(q);
+	else
+		r = code == SQLITE_DONE ? -EBADMSG : reader_failed(&s->reader, t->why);
+	(void)sqlite3_finalize(q); /* the result was checked at the step */
 	return r;
 }
 
@@ -129,21 +127,33 @@ segment_of(struct logtree *t, uint64_t idx, struct logtree_segment **ret)
 
 /* ---- hashes ---------------------------------------------------------------------- */
 
-/* Reads a whole tile: 0, -ENOENT. */
+/* The result of a step for one row: 0; -ENOENT: no row, as of a removed tile; else
+ * it could not be read. */
+static int
+row_result(const struct logtree_segment *at, int code)
+{
+	if (code == SQLITE_ROW)
+		return 0;
+	if (reader_changed(&at->reader))
+		return -EAGAIN;
+	return code == SQLITE_DONE ? -ENOENT : sqlite_errno(code);
+}
+
+/* Reads a whole tile. */
 static int
 get_tile(struct logtree_segment *at, unsigned int level, uint64_t n, uint8_t *ret)
 {
 	sqlite3_stmt *s = at->tile;
-	int r = -ENOENT;
+	int r;
 
 	(void)sqlite3_bind_int(s, 1, (int)level);
 	(void)sqlite3_bind_int64(s, 2, (sqlite3_int64)n);
-	if (sqlite3_step(s) == SQLITE_ROW &&
-	    sqlite3_column_bytes(s, 0) == (int)TILE_LEN) {
+	r = row_result(at, sqlite3_step(s));
+	if (r == 0 && sqlite3_column_bytes(s, 0) != (int)TILE_LEN)
+		r = -EBADMSG;
+	if (r == 0)
 		memcpy(ret, sqlite3_column_blob(s, 0), TILE_LEN);
-		r = 0;
-	}
-	(void)sqlite3_reset(s);
+	(void)sqlite3_reset(s); /* the result was checked at the step */
 	return r;
 }
 
@@ -155,19 +165,26 @@ get_roots(struct logtree_segment *at, unsigned int level, uint64_t n, uint64_t c
 {
 	sqlite3_stmt *s = at->roots;
 	uint64_t i = 0, end = n + count;
+	int r = 0;
 
 	(void)sqlite3_bind_int(s, 1, (int)level);
 	(void)sqlite3_bind_int64(s, 2, (sqlite3_int64)n);
 	(void)sqlite3_bind_int64(s, 3, (sqlite3_int64)end);
-	while (i < count && sqlite3_step(s) == SQLITE_ROW &&
-	       (uint64_t)sqlite3_column_int64(s, 0) == n + i &&
-	       sqlite3_column_bytes(s, 1) == MERKLE_HASH_LEN) {
+	while (i < count && (r = row_result(at, sqlite3_step(s))) == 0) {
+		if ((uint64_t)sqlite3_column_int64(s, 0) != n + i) {
+			r = -ENOENT;
+			break;
+		}
+		if (sqlite3_column_bytes(s, 1) != MERKLE_HASH_LEN) {
+			r = -EBADMSG;
+			break;
+		}
 		memcpy(ret + i * MERKLE_HASH_LEN, sqlite3_column_blob(s, 1),
 		    MERKLE_HASH_LEN);
 		i++;
 	}
-	(void)sqlite3_reset(s);
-	return i == count ? 0 : -ENOENT;
+	(void)sqlite3_reset(s); /* the result was checked at each step */
+	return r;
 }
 
 int
@@ -180,8 +197,8 @@ logtree_body(struct logtree *t, uint64_t idx, void *out, size_t cap, size_t *ret
 	if (r < 0)
 		return r;
 	(void)sqlite3_bind_int64(s->rec, 1, (sqlite3_int64)idx);
-	r = -ENOENT;
-	if (sqlite3_step(s->rec) == SQLITE_ROW) {
+	r = row_result(s, sqlite3_step(s->rec));
+	if (r == 0) {
 		len = sqlite3_column_bytes(s->rec, 0);
 		r = len <= 0 || (size_t)len > cap ? -EBADMSG : 0;
 		if (r == 0) {
@@ -285,7 +302,7 @@ find_checkpoint(struct logtree *t, uint64_t size)
 	struct hashes h = logtree_hashes(t);
 	sqlite3_stmt *q = NULL;
 	struct note *note = malloc(sizeof(*note));
-	int r = -ENOENT;
+	int r, code;
 
 	if (note == NULL)
 		return -ENOMEM;
@@ -293,17 +310,18 @@ find_checkpoint(struct logtree *t, uint64_t size)
 		r = segment_of(t, size - 1, &s);
 		if (r < 0)
 			goto out;
-		r = -ENOENT;
 	} else {
 		s = &t->segment[t->segment_n - 1];
 	}
-	if (sqlite3_prepare_v2(s->reader.db,
-		"SELECT note FROM cp WHERE size = ?1 OR ?1 = 0 ORDER BY size DESC LIMIT "
-		"1",
-		-1, &q, NULL) != SQLITE_OK)
-		goto out;
-	(void)sqlite3_bind_int64(q, 1, (sqlite3_int64)size);
-	if (sqlite3_step(q) == SQLITE_ROW) {
+	code = sqlite3_prepare_v2(s->reader.db,
+	    "SELECT note FROM cp WHERE size = ?1 OR ?1 = 0 ORDER BY size DESC LIMIT 1",
+	    -1, &q, NULL);
+	if (code == SQLITE_OK) {
+		(void)sqlite3_bind_int64(q, 1, (sqlite3_int64)size);
+		code = sqlite3_step(q);
+	}
+	r = row_result(s, code);
+	if (r == 0) {
 		(void)snprintf(t->note, sizeof(t->note), "%s",
 		    (const char *)sqlite3_column_text(q, 0));
 		r = note_parse(t->note, strlen(t->note), note);

@@ -28,9 +28,11 @@
 
 #include "shim/base/array.h"
 #include "shim/base/fd.h"
+#include "shim/base/log.h"
 #include "shim/base/loop.h"
 #include "supervisor/audit/log/open_log.h"
 #include "supervisor/audit/log/record.h"
+#include "supervisor/audit/log/schema.h"
 
 #define PAUSE_NS 10000000
 
@@ -141,16 +143,6 @@ open_once(struct reader *reader, uint64_t until, char *why, int *ret_r)
 	return r;
 }
 
-/* True for codes that a recorder which is starting or ending may cause for a moment. */
-static bool
-may_pass(int code)
-{
-	code &= 0xff;
-	return code == SQLITE_CANTOPEN || code == SQLITE_BUSY ||
-	       code == SQLITE_READONLY || code == SQLITE_PROTOCOL ||
-	       code == SQLITE_LOCKED;
-}
-
 /* True if the recorder is beginning another file and has not renamed it yet. */
 static bool
 is_renamed(const char *path)
@@ -234,10 +226,9 @@ try_once(struct reader *reader, uint64_t until, char *why, int *ret_r)
 	if (code == SQLITE_OK && is_same(reader->path, &st))
 		return SQLITE_OK;
 	(void)snprintf(why, AUDIT_WHY_MAX, "%s", sqlite3_errmsg(reader->db));
-	if (code != SQLITE_OK && !may_pass(code))
-		*ret_r = (code & 0xff) == SQLITE_NOTADB || (code & 0xff) == SQLITE_CORRUPT
-			     ? -EBADMSG
-			     : -EIO;
+	r = sqlite_errno(code);
+	if (r < 0 && r != -EAGAIN)
+		*ret_r = r;
 	return code == SQLITE_OK ? SQLITE_BUSY : code;
 }
 
@@ -272,6 +263,50 @@ reader_open(const char *path, struct reader *ret, char why[AUDIT_WHY_MAX])
 	(void)snprintf(why, AUDIT_WHY_MAX, "it could not be opened within %d s: %.200s",
 	    (int)(READER_OPEN_NS / 1000000000), last);
 	return -ETIME;
+}
+
+int
+reader_open_log(const char *path, struct reader *ret, char why[AUDIT_WHY_MAX])
+{
+	uint64_t until = loop_now() + READER_OPEN_NS;
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	char name[64], shown[256];
+	int r;
+
+	do {
+		r = reader_open(path, ret, why);
+		if (r < 0)
+			return r;
+		r = schema_compare(ret->db, name, sizeof(name));
+		if (r == 0)
+			return 0;
+		if (reader_changed(ret))
+			r = -EAGAIN;
+		(void)snprintf(why, AUDIT_WHY_MAX, "%s: %.200s",
+		    r == -EBADMSG ? "the schema is not kennel's"
+				  : "unable to read the schema",
+		    r == -EBADMSG ? log_quote(shown, sizeof(shown), name, strlen(name))
+				  : sqlite3_errmsg(ret->db));
+		reader_close(ret);
+		if (r == -EAGAIN)
+			(void)nanosleep(&pause, NULL);
+	} while (r == -EAGAIN && loop_now() < until);
+	return r;
+}
+
+int
+reader_failed(const struct reader *reader, char why[AUDIT_WHY_MAX])
+{
+	int r = sqlite_errno(sqlite3_errcode(reader->db));
+
+	if (reader_changed(reader)) {
+		(void)snprintf(why, AUDIT_WHY_MAX,
+		    "the log was written to while it was read; try again");
+		return -EAGAIN;
+	}
+	(void)snprintf(why, AUDIT_WHY_MAX, "%s%s", sqlite3_errmsg(reader->db),
+	    r == -EBADMSG ? "; run \"kennel audit verify\"" : "; try again");
+	return r == 0 ? -EBADMSG : r;
 }
 
 bool

@@ -79,6 +79,12 @@ struct reader {
 	char path[READER_PATH_MAX];
 };
 int reader_open(const char *path, struct reader *ret, char why[READER_WHY_MAX]);
+/* The same, and its schema is kennel's (-EBADMSG: it is not). What a recorder that starts or
+ * ends causes is tried again within READER_OPEN_NS. */
+int reader_open_log(const char *path, struct reader *ret, char why[READER_WHY_MAX]);
+/* A statement failed: sqlite_errno of it, and why is its message. -EAGAIN also if the log
+ * was written to under a reader that no recorder knew of: then its content means nothing. */
+int reader_failed(const struct reader *, char why[READER_WHY_MAX]);
 bool reader_changed(const struct reader *);
 void reader_close(struct reader *);
 

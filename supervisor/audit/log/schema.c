@@ -3,6 +3,7 @@
  * and every reader compares it. An index, view or trigger that is not here could make
  * a query return false results.
  */
+#include <errno.h>
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -53,6 +54,38 @@ const struct schema_row schema_row[] = {
 };
 const size_t schema_rows = ARRAY_LEN(schema_row);
 
+/* One table for all readers: a statement that failed because the file was busy must not
+ * become a sentence about what is in the file. */
+int
+sqlite_errno(int code)
+{
+	static const struct {
+		int code, r;
+	} row[] = {
+	    {SQLITE_OK, 0},
+	    {SQLITE_ROW, 0},
+	    {SQLITE_DONE, 0},
+	    {SQLITE_CORRUPT, -EBADMSG},
+	    {SQLITE_NOTADB, -EBADMSG},
+	    {SQLITE_TOOBIG, -EBADMSG},
+	    {SQLITE_SCHEMA, -EBADMSG},
+	    {SQLITE_ERROR, -EBADMSG}, /* of a statement of ours: a table is missing */
+	    {SQLITE_CANTOPEN, -EAGAIN},
+	    {SQLITE_BUSY, -EAGAIN},
+	    {SQLITE_LOCKED, -EAGAIN},
+	    {SQLITE_PROTOCOL, -EAGAIN},
+	    {SQLITE_READONLY, -EAGAIN},
+	    {SQLITE_NOMEM, -ENOMEM},
+	    {SQLITE_FULL, -ENOSPC},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
+		if (row[i].code == (code & 0xff))
+			return row[i].r;
+	}
+	return -EIO;
+}
+
 static bool
 same(sqlite3_stmt *s, int column, const char *want)
 {
@@ -62,40 +95,38 @@ same(sqlite3_stmt *s, int column, const char *want)
 	       strcmp(is, want) == 0;
 }
 
-static const char *
-name_of(sqlite3_stmt *s, char *name, size_t name_cap)
+static int
+differs(const char *name, char *out, size_t out_cap)
 {
-	const char *is = (const char *)sqlite3_column_text(s, 1);
-
-	(void)snprintf(name, name_cap, "%s", is != NULL ? is : "?");
-	return name;
+	(void)snprintf(out, out_cap, "%s", name != NULL ? name : "?");
+	return -EBADMSG;
 }
 
-const char *
-schema_differs(sqlite3 *db, char *name, size_t name_cap)
+int
+schema_compare(sqlite3 *db, char *name, size_t name_cap)
 {
 	sqlite3_stmt *s = NULL;
-	const char *differs = NULL;
 	size_t i = 0;
-	int r;
+	int r = 0, code;
 
-	if (sqlite3_prepare_v2(db,
-		"SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY rowid", -1,
-		&s, NULL) != SQLITE_OK)
-		return "sqlite_schema";
-	while ((r = sqlite3_step(s)) == SQLITE_ROW && differs == NULL) {
-		const struct schema_row *row = &schema_row[i];
+	code = sqlite3_prepare_v2(db,
+	    "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY rowid", -1, &s,
+	    NULL);
+	while (r == 0 && code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
+		const struct schema_row *row = &schema_row[i++];
 
-		if (i == schema_rows || !same(s, 0, row->type) ||
-		    !same(s, 1, row->name) || !same(s, 2, row->table) ||
-		    !same(s, 3, row->sql))
-			differs = name_of(s, name, name_cap);
-		i++;
+		code = SQLITE_OK;
+		if (i > schema_rows || !same(s, 0, row->type) || !same(s, 1, row->name) ||
+		    !same(s, 2, row->table) || !same(s, 3, row->sql))
+			r = differs(
+			    (const char *)sqlite3_column_text(s, 1), name, name_cap);
 	}
-	if (differs == NULL && r != SQLITE_DONE)
-		differs = "sqlite_schema";
-	if (differs == NULL && i < schema_rows)
-		differs = schema_row[i].name;
+	if (r == 0 && code != SQLITE_DONE)
+		r = sqlite_errno(code);
+	else if (r == 0 && i < schema_rows)
+		r = differs(schema_row[i].name, name, name_cap);
+	if (r == -EBADMSG && code != SQLITE_DONE && code != SQLITE_OK)
+		(void)differs("sqlite_schema", name, name_cap);
 	(void)sqlite3_finalize(s); /* the result was checked at the last step */
-	return differs;
+	return r;
 }

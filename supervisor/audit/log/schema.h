@@ -20,8 +20,15 @@ extern const size_t schema_rows;
 #define SCHEMA_RARE \
 	"kind NOT IN ('exec', 'call', 'scrub', 'dropped', 'heartbeat', 'epoch')"
 
-/* Compares the schema byte for byte with ours. Returns NULL, or the name of the first
- * object that differs (static or in the caller's memory). */
-const char *schema_differs(struct sqlite3 *, char *name, size_t name_cap);
+/* The errno of SQLite's result code (also an extended one); 0 for OK, ROW and DONE.
+ * -EBADMSG: the content is damaged, or is not that of a log. Every other result says
+ * nothing about the content: -EAGAIN: a recorder that starts or ends may be the cause, so
+ * another attempt may succeed; -ENOMEM; -ENOSPC; -EIO. */
+int sqlite_errno(int code);
+
+/* Compares the schema byte for byte with ours. 0; -EBADMSG: name is the first object that
+ * differs, as it is in the file; or another result of sqlite_errno: it could not be read,
+ * and nothing is known about it. */
+int schema_compare(struct sqlite3 *, char *name, size_t name_cap);
 
 #endif

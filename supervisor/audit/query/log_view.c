@@ -14,11 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "shim/base/fd.h"
 #include "shim/base/hex.h"
 #include "shim/base/log.h"
+#include "shim/base/loop.h"
 #include "supervisor/audit/log/merkle.h"
 #include "supervisor/audit/log/merkle_read.h"
 #include "supervisor/audit/log/open_log.h"
@@ -104,18 +106,9 @@ static int
 open_file(struct log_view *view, const char *file)
 {
 	char path[AUDIT_PATH_MAX + 48];
-	char name[64];
-	int r;
 
 	(void)snprintf(path, sizeof(path), "%s/%s", view->folder, file);
-	r = reader_open(path, &view->reader, view->why);
-	if (r < 0)
-		return r;
-	if (schema_differs(view->reader.db, name, sizeof(name)) == NULL)
-		return 0;
-	(void)snprintf(view->why, sizeof(view->why), "the schema is not kennel's");
-	reader_close(&view->reader);
-	return -EBADMSG;
+	return reader_open_log(path, &view->reader, view->why);
 }
 
 /* Reads the base of the open file; a file without that row begins the log. */
@@ -123,23 +116,24 @@ static int
 read_base(struct log_view *view, uint64_t *ret)
 {
 	sqlite3_stmt *s = NULL;
-	const char *text;
-	int r = -EBADMSG;
+	const char *text = NULL;
+	int r = 0, code;
 
 	*ret = 0;
-	if (sqlite3_prepare_v2(view->reader.db, "SELECT v FROM meta WHERE k = 'base'", -1,
-		&s, NULL) == SQLITE_OK) {
-		int code = sqlite3_step(s);
-
-		if (code == SQLITE_DONE)
-			r = 0;
-		text =
-		    code == SQLITE_ROW ? (const char *)sqlite3_column_text(s, 0) : NULL;
-		if (text != NULL &&
-		    scan_number((struct span){(const uint8_t *)text, strlen(text)}, ret))
-			r = 0;
-	}
-	(void)sqlite3_finalize(s);
+	code = sqlite3_prepare_v2(
+	    view->reader.db, "SELECT v FROM meta WHERE k = 'base'", -1, &s, NULL);
+	if (code == SQLITE_OK)
+		code = sqlite3_step(s);
+	if (code == SQLITE_ROW)
+		text = (const char *)sqlite3_column_text(s, 0);
+	if (sqlite_errno(code) < 0)
+		r = reader_failed(&view->reader, view->why);
+	else if (code == SQLITE_ROW &&
+		 (text == NULL ||
+		     !scan_number(
+			 (struct span){(const uint8_t *)text, strlen(text)}, ret)))
+		r = -EBADMSG;
+	(void)sqlite3_finalize(s); /* the result was checked at the step */
 	return r;
 }
 
@@ -200,31 +194,35 @@ read_note(
 }
 
 /* Finds the checkpoint with exactly this size in the open segment, or the last one
- * (size UINT64_MAX): 0, -ENOENT, -EBADMSG. */
+ * (size UINT64_MAX): 0, -ENOENT, or another error with why. */
 static int
 find_checkpoint(struct log_view *view, uint64_t size, uint64_t *ret_size,
     uint8_t ret_root[MERKLE_HASH_LEN])
 {
 	sqlite3_stmt *s = NULL;
-	const char *note;
-	int code, r = -EBADMSG;
+	const char *note = NULL;
+	int code, r = 0;
 
-	if (sqlite3_prepare_v2(view->reader.db,
-		"SELECT note FROM cp NOT INDEXED WHERE ?1 < 0 OR size = ?1 "
-		"ORDER BY size DESC LIMIT 1",
-		-1, &s, NULL) != SQLITE_OK)
-		goto out;
-	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)size);
-	code = sqlite3_step(s);
-	if (code == SQLITE_DONE)
+	code = sqlite3_prepare_v2(view->reader.db,
+	    "SELECT note FROM cp NOT INDEXED WHERE ?1 < 0 OR size = ?1 "
+	    "ORDER BY size DESC LIMIT 1",
+	    -1, &s, NULL);
+	if (code == SQLITE_OK) {
+		(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)size);
+		code = sqlite3_step(s);
+	}
+	if (code == SQLITE_ROW)
+		note = (const char *)sqlite3_column_text(s, 0);
+	if (sqlite_errno(code) < 0) {
+		r = reader_failed(&view->reader, view->why);
+	} else if (code == SQLITE_DONE) {
 		r = -ENOENT;
-	if (code != SQLITE_ROW)
-		goto out;
-	note = (const char *)sqlite3_column_text(s, 0);
-	if (note != NULL &&
-	    read_note(note, (size_t)sqlite3_column_bytes(s, 0), ret_size, ret_root))
-		r = 0;
-out:
+	} else if (note == NULL || !read_note(note, (size_t)sqlite3_column_bytes(s, 0),
+				       ret_size, ret_root)) {
+		(void)snprintf(
+		    view->why, sizeof(view->why), "unable to parse a checkpoint");
+		r = -EBADMSG;
+	}
 	(void)sqlite3_finalize(s); /* the result was checked at the step */
 	return r;
 }
@@ -268,6 +266,24 @@ read_as_of(const char *text, struct as_of *ret)
 	return 0;
 }
 
+/* Finds the checkpoint of this size in whichever segment has it; a segment also has that of
+ * its base. 0, -ENOENT, or another error. */
+static int
+search_checkpoint(struct log_view *view, uint64_t want, uint64_t *ret_size,
+    uint8_t ret_root[MERKLE_HASH_LEN])
+{
+	int r = -ENOENT;
+
+	for (size_t i = view->segment_n; r == -ENOENT && i-- > 0;) {
+		if (view->segment[i].base > want)
+			continue;
+		r = log_view_turn(view, i);
+		if (r == 0)
+			r = find_checkpoint(view, want, ret_size, ret_root);
+	}
+	return r;
+}
+
 /* Limits the view to that checkpoint, which is in one of the segments. */
 static int
 go_back(struct log_view *view, const char *text)
@@ -275,21 +291,13 @@ go_back(struct log_view *view, const char *text)
 	struct as_of want;
 	char root[2 * MERKLE_HASH_LEN + 1];
 	int r = read_as_of(text, &want);
-	size_t i = view->segment_n;
 
 	if (r < 0) {
 		(void)snprintf(
 		    view->why, sizeof(view->why), "--as-of: invalid checkpoint");
 		return ASK_USAGE;
 	}
-	r = -ENOENT;
-	while (r == -ENOENT && i-- > 0) {
-		if (view->segment[i].base >= want.size && want.size > 0)
-			continue;
-		r = log_view_turn(view, i);
-		if (r == 0)
-			r = find_checkpoint(view, want.size, &view->size, view->root);
-	}
+	r = search_checkpoint(view, want.size, &view->size, view->root);
 	if (r < 0 && r != -ENOENT)
 		return ASK_FAILED;
 	(void)hex_put(root, view->root, sizeof(view->root));
@@ -403,10 +411,18 @@ open_live(struct log_view *view)
 		merkle_digest("", 0, view->root);
 		r = 0;
 	}
-	if (r == -EBADMSG)
-		(void)snprintf(
-		    view->why, sizeof(view->why), "unable to read any checkpoint");
 	return r;
+}
+
+static void
+drop_segments(struct log_view *view)
+{
+	if (view->open < view->segment_n)
+		reader_close(&view->reader);
+	free(view->segment);
+	view->segment = NULL;
+	view->segment_n = 0;
+	view->open = SIZE_MAX;
 }
 
 /* Opens the log again: the files that were opened before the verification may be
@@ -419,12 +435,7 @@ open_again(struct log_view *view)
 	int r;
 
 	memcpy(root, view->root, sizeof(root));
-	if (view->open < view->segment_n)
-		reader_close(&view->reader);
-	free(view->segment);
-	view->segment = NULL;
-	view->segment_n = 0;
-	view->open = SIZE_MAX;
+	drop_segments(view);
 	r = open_live(view);
 	view->size = size;
 	memcpy(view->root, root, sizeof(root));
@@ -462,6 +473,8 @@ int
 log_view_open(const struct query *q, struct log_view *ret)
 {
 	const char *folder = q->log != NULL ? q->log : paths_audit_dir();
+	const struct timespec pause = {.tv_nsec = 10 * LOOP_MS};
+	uint64_t until = loop_now() + READER_OPEN_NS;
 	int r;
 
 	*ret = (struct log_view){.open = SIZE_MAX};
@@ -473,6 +486,11 @@ log_view_open(const struct query *q, struct log_view *ret)
 	}
 	ret->record = calloc(1, sizeof(*ret->record));
 	r = ret->record != NULL ? open_live(ret) : -ENOMEM;
+	while (r == -EAGAIN && loop_now() < until) {
+		(void)nanosleep(&pause, NULL);
+		drop_segments(ret);
+		r = open_live(ret);
+	}
 	if (r < 0) {
 		if (ret->why[0] == '\0')
 			(void)snprintf(ret->why, sizeof(ret->why), "%s", strerror(-r));
@@ -489,14 +507,26 @@ log_view_open(const struct query *q, struct log_view *ret)
 	return ASK_OK;
 }
 
+int
+log_view_has(struct log_view *view, uint64_t size, const uint8_t root[MERKLE_HASH_LEN])
+{
+	uint8_t found[MERKLE_HASH_LEN];
+	uint64_t at;
+	int r = 0;
+
+	if (size == view->size)
+		memcpy(found, view->root, sizeof(found));
+	else
+		r = search_checkpoint(view, size, &at, found);
+	if (r < 0)
+		return r == -ENOENT ? ASK_NO_SUCH : ASK_FAILED;
+	return memcmp(found, root, sizeof(found)) == 0 ? ASK_OK : ASK_TAMPERED;
+}
+
 void
 log_view_close(struct log_view *view)
 {
-	if (view->open < view->segment_n)
-		reader_close(&view->reader);
-	free(view->segment);
+	drop_segments(view);
 	free(view->record);
-	view->segment = NULL;
 	view->record = NULL;
-	view->segment_n = 0;
 }

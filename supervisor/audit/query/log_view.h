@@ -46,5 +46,10 @@ int log_view_open(const struct query *, struct log_view *ret);
 void log_view_close(struct log_view *);
 /* Opens a segment, unless it is open: 0, or -EBADMSG and similar with why. */
 int log_view_turn(struct log_view *, size_t segment);
+/* Is this a checkpoint of the log? For a reader that follows the log by its name: a log that
+ * was put back from a copy, or another one, has another root there, or no checkpoint.
+ * ASK_OK; ASK_NO_SUCH: none of this size (also if it was pruned); ASK_TAMPERED: another
+ * root; ASK_FAILED, with why. The view's size and root stay. */
+int log_view_has(struct log_view *, uint64_t size, const uint8_t root[MERKLE_HASH_LEN]);
 
 #endif

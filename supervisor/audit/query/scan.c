@@ -45,6 +45,8 @@ struct pass {
 static int
 broken(struct log_view *view, uint64_t idx, const char *why)
 {
+	if (reader_changed(&view->reader)) /* then it proves nothing about the record */
+		return reader_failed(&view->reader, view->why);
 	(void)snprintf(view->why, sizeof(view->why), "record %" PRIu64 ": %s", idx, why);
 	return -EBADMSG;
 }
@@ -52,9 +54,7 @@ broken(struct log_view *view, uint64_t idx, const char *why)
 static int
 sql_broken(struct log_view *view)
 {
-	(void)snprintf(
-	    view->why, sizeof(view->why), "%s", sqlite3_errmsg(view->reader.db));
-	return -EBADMSG;
+	return reader_failed(&view->reader, view->why);
 }
 
 /* ---- the statement ----------------------------------------------------------------- */
@@ -221,16 +221,16 @@ static int
 ask_number(const struct log_view *view, const char *sql, uint64_t arg, uint64_t *ret)
 {
 	sqlite3_stmt *s = NULL;
-	int r = 0;
+	int code = sqlite3_prepare_v2(view->reader.db, sql, -1, &s, NULL);
 
-	if (sqlite3_prepare_v2(view->reader.db, sql, -1, &s, NULL) != SQLITE_OK ||
-	    sqlite3_bind_int64(s, 1, (sqlite3_int64)arg) != SQLITE_OK)
-		r = -EBADMSG;
-	else if (sqlite3_step(s) == SQLITE_ROW &&
-		 sqlite3_column_type(s, 0) == SQLITE_INTEGER)
+	if (code == SQLITE_OK)
+		code = sqlite3_bind_int64(s, 1, (sqlite3_int64)arg);
+	if (code == SQLITE_OK)
+		code = sqlite3_step(s);
+	if (code == SQLITE_ROW && sqlite3_column_type(s, 0) == SQLITE_INTEGER)
 		*ret = (uint64_t)sqlite3_column_int64(s, 0);
-	(void)sqlite3_finalize(s);
-	return r;
+	(void)sqlite3_finalize(s); /* the result was checked at the step */
+	return sqlite_errno(code);
 }
 
 /* Unless the clock was set, times rise with the record numbers, except for the delay

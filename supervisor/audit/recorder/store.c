@@ -314,10 +314,10 @@ check_tables(struct store *store, const char **ret_why)
 			       : "it has an unknown version of the format: move it away";
 		return -EPROTO;
 	}
-	if (r == 0 && schema_differs(store->db, (char[64]){0}, 64) != NULL) {
+	if (r == 0)
+		r = schema_compare(store->db, (char[64]){0}, 64);
+	if (r == -EBADMSG)
 		*ret_why = "the tables are not those of a kennel audit log";
-		r = -EBADMSG;
-	}
 	return r;
 }
 
@@ -336,17 +336,19 @@ read_meta(struct store *store, const char **ret_why)
 		return r;
 	store->base = (uint64_t)base;
 	want = store->base % TILE_WIDTH * MERKLE_HASH_LEN;
-	*ret_why = "the hashes of the records before this file are missing";
 	code = sqlite3_prepare_v2(
 	    store->db, "SELECT h FROM tile WHERE level = -1", -1, &s, NULL);
 	if (code == SQLITE_OK)
 		code = sqlite3_step(s);
 	r = store_errno(code);
 	if (r == 0 && want > 0) {
-		if (code != SQLITE_ROW || (size_t)sqlite3_column_bytes(s, 0) != want)
+		if (code != SQLITE_ROW || (size_t)sqlite3_column_bytes(s, 0) != want) {
+			*ret_why = "the hashes of the records before this file are "
+				   "missing";
 			r = -EBADMSG;
-		else
+		} else {
 			memcpy(store->tree.tile[0], sqlite3_column_blob(s, 0), want);
+		}
 	}
 	(void)sqlite3_finalize(s);
 	return r;

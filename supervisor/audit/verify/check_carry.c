@@ -27,12 +27,12 @@ carried_hash(struct order_walk *walk, struct segment *segment, struct merkle_til
 {
 	sqlite3_stmt *s = segment->tile;
 	uint8_t root[MERKLE_HASH_LEN];
-	int r = -EBADMSG;
+	int r = -EBADMSG, have;
 
 	(void)sqlite3_bind_int(s, 1, (int)level - 1);
 	(void)sqlite3_bind_int64(s, 2, (sqlite3_int64)n);
-	if (sqlite3_step(s) == SQLITE_ROW &&
-	    sqlite3_column_bytes(s, 0) == MERKLE_HASH_LEN) {
+	have = sql_row(walk->answer, s, segment->base);
+	if (have > 0 && sqlite3_column_bytes(s, 0) == MERKLE_HASH_LEN) {
 		memcpy(tree->tile[level] + n % TILE_WIDTH * MERKLE_HASH_LEN,
 		    sqlite3_column_blob(s, 0), MERKLE_HASH_LEN);
 		r = 0;
@@ -48,8 +48,8 @@ carried_hash(struct order_walk *walk, struct segment *segment, struct merkle_til
 		}
 	}
 	(void)sqlite3_reset(s);
-	return r == 0
-		   ? 0
+	return r == 0 || have < 0
+		   ? r
 		   : bad_record(walk->answer, segment->base,
 			 "the hashes of the records before it are incomplete or wrong");
 }
@@ -61,13 +61,16 @@ carried_leaves(
 {
 	size_t want = segment->base % TILE_WIDTH * MERKLE_HASH_LEN;
 	sqlite3_stmt *s = segment->tile;
-	int r = 0;
+	int r = 0, have;
 
 	if (want == 0)
 		return 0;
 	(void)sqlite3_bind_int(s, 1, -1);
 	(void)sqlite3_bind_int64(s, 2, (sqlite3_int64)(segment->base / TILE_WIDTH));
-	if (sqlite3_step(s) == SQLITE_ROW && (size_t)sqlite3_column_bytes(s, 1) == want)
+	have = sql_row(walk->answer, s, segment->base);
+	if (have < 0)
+		r = have;
+	else if (have > 0 && (size_t)sqlite3_column_bytes(s, 1) == want)
 		memcpy(tree->tile[0], sqlite3_column_blob(s, 1), want);
 	else
 		r = bad_record(walk->answer, segment->base,
@@ -117,7 +120,7 @@ walk_carry(struct order_walk *walk, struct segment *segment)
 	struct merkle_tiles *tree = calloc(1, sizeof(*tree));
 	uint64_t base = segment->base;
 	uint8_t root[MERKLE_HASH_LEN], was[MERKLE_HASH_LEN];
-	int r;
+	int r, have;
 
 	if (tree == NULL)
 		return found(walk->answer, UNKNOWN, "out of memory");
@@ -149,8 +152,10 @@ walk_carry(struct order_walk *walk, struct segment *segment)
 		goto out;
 	}
 	(void)sqlite3_bind_int64(segment->cp_note, 1, (sqlite3_int64)base);
-	if (sqlite3_step(segment->cp_note) != SQLITE_ROW ||
-	    !walk_is_note(walk, segment->cp_note, root))
+	have = sql_row(walk->answer, segment->cp_note, base);
+	if (have < 0)
+		r = have;
+	else if (have == 0 || !walk_is_note(walk, segment->cp_note, root))
 		r = bad_record(walk->answer, base,
 		    "the checkpoint before it does not match the records before it");
 	(void)sqlite3_reset(segment->cp_note);

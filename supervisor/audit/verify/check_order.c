@@ -35,7 +35,7 @@ check_tile(void *arg, unsigned int level, uint64_t n, const uint8_t root[MERKLE_
 	struct segment *segment = ((void **)arg)[1];
 	sqlite3_stmt *s = segment->tile;
 	uint64_t first = n << ((level + 1) * TILE_BITS);
-	int r = 0;
+	int r = 0, have;
 
 	segment->tiles++;
 	/* check_records.c has compared tiles of leaves with their records, except one
@@ -44,11 +44,13 @@ check_tile(void *arg, unsigned int level, uint64_t n, const uint8_t root[MERKLE_
 		return 0;
 	(void)sqlite3_bind_int(s, 1, (int)level);
 	(void)sqlite3_bind_int64(s, 2, (sqlite3_int64)n);
-	if (sqlite3_step(s) != SQLITE_ROW ||
-	    sqlite3_column_bytes(s, 0) != MERKLE_HASH_LEN ||
-	    memcmp(sqlite3_column_blob(s, 0), root, MERKLE_HASH_LEN) != 0 ||
-	    sqlite3_column_bytes(s, 1) != (int)TILE_LEN ||
-	    memcmp(sqlite3_column_blob(s, 1), tile, TILE_LEN) != 0)
+	have = sql_row(walk->answer, s, segment->base);
+	if (have < 0)
+		r = have;
+	else if (have == 0 || sqlite3_column_bytes(s, 0) != MERKLE_HASH_LEN ||
+		 memcmp(sqlite3_column_blob(s, 0), root, MERKLE_HASH_LEN) != 0 ||
+		 sqlite3_column_bytes(s, 1) != (int)TILE_LEN ||
+		 memcmp(sqlite3_column_blob(s, 1), tile, TILE_LEN) != 0)
 		r = bad_record(walk->answer,
 		    first < segment->base ? segment->base : first,
 		    "a tile above it does not match the tiles below");
@@ -115,11 +117,14 @@ check_checkpoint(struct order_walk *walk, struct segment *segment)
 	uint64_t size = walk->tree.chain.size;
 	sqlite3_stmt *s = segment->cp_note;
 	uint8_t root[MERKLE_HASH_LEN];
-	int r = 0;
+	int r = 0, have;
 
 	merkle_root(&walk->tree.chain, root);
 	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)size);
-	if (sqlite3_step(s) != SQLITE_ROW)
+	have = sql_row(walk->answer, s, walk->cp_before);
+	if (have < 0)
+		r = have;
+	else if (have == 0)
 		r = bad_record(walk->answer, walk->cp_before,
 		    "the checkpoint after it is listed but missing");
 	else if (!walk_is_note(walk, s, root))
@@ -314,17 +319,22 @@ on_cosig(struct order_walk *walk, const struct own_record *own)
 	static struct note note;
 	const char *cp = NULL, *end;
 	uint64_t time = 0;
+	int have = 0;
 
 	walk->cosigs++;
 	text[0] = '\0';
 	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)own->size);
-	if (own->size <= own->idx && sqlite3_step(s) == SQLITE_ROW)
+	if (own->size <= own->idx)
+		have = sql_row(walk->answer, s, own->idx);
+	if (have > 0)
 		cp = (const char *)sqlite3_column_text(s, 1);
 	end = cp != NULL ? strstr(cp, "\n\n") : NULL;
 	if (end != NULL)
 		(void)snprintf(
 		    text, sizeof(text), "%.*s\n\n%s\n", (int)(end - cp), cp, own->note);
 	(void)sqlite3_reset(s);
+	if (have < 0)
+		return have;
 	if (note_parse(text, strlen(text), &note) < 0)
 		return 0;
 	for (size_t i = 0; i < walk->witness_n; i++) {

@@ -345,13 +345,15 @@ check_tile(struct rows *rows, struct piece *piece, uint64_t t)
 	uint64_t first = piece->first + t * TILE_WIDTH, other;
 	const uint8_t *leaf = piece->leaf + t * TILE_LEN;
 	sqlite3_stmt *s = rows->tile;
-	int r = 0;
+	int r = 0, have;
 
 	tiles_root_of_tile(leaf, piece->root[t]);
 	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)(first / TILE_WIDTH));
-	if (sqlite3_step(s) != SQLITE_ROW ||
-	    sqlite3_column_bytes(s, 0) != MERKLE_HASH_LEN ||
-	    sqlite3_column_bytes(s, 1) != (int)TILE_LEN) {
+	have = sql_row(&piece->answer, s, first);
+	if (have < 0) {
+		r = have;
+	} else if (have == 0 || sqlite3_column_bytes(s, 0) != MERKLE_HASH_LEN ||
+		   sqlite3_column_bytes(s, 1) != (int)TILE_LEN) {
 		r = bad_record(&piece->answer, first, "its tile is missing");
 	} else {
 		other = TILE_WIDTH;
@@ -387,10 +389,9 @@ pages_asked(sqlite3 *db)
 static bool
 has_row(struct rows *rows, sqlite3_stmt *s)
 {
-	int code = sqlite3_step(s) & 0xff;
+	int code = sqlite3_step(s), r = sqlite_errno(code);
 
-	if (code == SQLITE_NOMEM || code == SQLITE_IOERR || code == SQLITE_BUSY ||
-	    code == SQLITE_INTERRUPT)
+	if (r < 0 && r != -EBADMSG)
 		rows->trouble = true;
 	return code == SQLITE_ROW;
 }

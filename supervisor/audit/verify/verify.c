@@ -59,12 +59,19 @@ bad_record(struct verify_answer *answer, uint64_t idx, const char *why)
 int
 sql_failed(struct verify_answer *answer, sqlite3 *db, uint64_t at)
 {
-	int code = sqlite3_errcode(db) & 0xff;
-
-	if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_TOOBIG ||
-	    code == SQLITE_SCHEMA || code == SQLITE_ERROR)
+	if (sqlite_errno(sqlite3_errcode(db)) == -EBADMSG)
 		return bad_record(answer, at, sqlite3_errmsg(db));
 	return found(answer, UNKNOWN, "unable to read: %s", sqlite3_errmsg(db));
+}
+
+int
+sql_row(struct verify_answer *answer, sqlite3_stmt *s, uint64_t at)
+{
+	int code = sqlite3_step(s);
+
+	if (code == SQLITE_ROW || code == SQLITE_DONE)
+		return code == SQLITE_ROW;
+	return sql_failed(answer, sqlite3_db_handle(s), at);
 }
 
 /* ---- metadata of a segment ---------------------------------------------------------- */
@@ -91,15 +98,18 @@ text(struct bench *b, const char *key, char *out, size_t out_cap)
 	sqlite3 *db = b->reader[0].db;
 	sqlite3_stmt *s = NULL;
 	const char *is = NULL;
-	int r = 0;
+	int r = 0, have = 0;
 
-	if (sqlite3_prepare_v2(db, "SELECT v FROM meta WHERE k = ?", -1, &s, NULL) ==
-	    SQLITE_OK) {
-		(void)sqlite3_bind_text(s, 1, key, -1, SQLITE_STATIC);
-		if (sqlite3_step(s) == SQLITE_ROW)
-			is = (const char *)sqlite3_column_text(s, 0);
-	}
-	if (is == NULL || strlen(is) >= out_cap)
+	if (sqlite3_prepare_v2(db, "SELECT v FROM meta WHERE k = ?", -1, &s, NULL) !=
+	    SQLITE_OK)
+		return sql_failed(b->answer, db, b->segment.base);
+	(void)sqlite3_bind_text(s, 1, key, -1, SQLITE_STATIC);
+	have = sql_row(b->answer, s, b->segment.base);
+	if (have > 0)
+		is = (const char *)sqlite3_column_text(s, 0);
+	if (have < 0)
+		r = have;
+	else if (is == NULL || strlen(is) >= out_cap)
 		r = found(b->answer, TAMPERED, "the log's own name was changed");
 	else
 		(void)snprintf(out, out_cap, "%s", is);
@@ -110,9 +120,9 @@ text(struct bench *b, const char *key, char *out, size_t out_cap)
 static int
 check_schema(struct bench *b)
 {
-	const char *differs;
 	char name[128], shown[512];
 	uint64_t rows = 0, version = 0;
+	int r;
 
 	if (number(b, "SELECT count(*) FROM sqlite_schema", &rows) < 0)
 		return -EBADMSG;
@@ -123,11 +133,14 @@ check_schema(struct bench *b)
 	if (version == 1)
 		return found(b->answer, UNKNOWN,
 		    "the log has version 1 of the format; this program reads version 2");
-	differs = schema_differs(b->reader[0].db, name, sizeof(name));
-	if (differs == NULL)
+	r = schema_compare(b->reader[0].db, name, sizeof(name));
+	if (r == 0)
 		return 0;
+	if (r != -EBADMSG)
+		return found(b->answer, UNKNOWN, "unable to read the schema: %s",
+		    sqlite3_errmsg(b->reader[0].db));
 	return found(b->answer, TAMPERED, "the schema is not kennel's: %s",
-	    log_quote(shown, sizeof(shown), differs, strlen(differs)));
+	    log_quote(shown, sizeof(shown), name, strlen(name)));
 }
 
 /* The rows that name the log must be copies of its first record. */

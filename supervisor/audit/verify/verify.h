@@ -43,8 +43,12 @@ struct verify_answer {
 int found(struct verify_answer *, enum verdict, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int bad_record(struct verify_answer *, uint64_t idx, const char *why);
+struct sqlite3_stmt;
 /* Handles a statement that failed: a damaged file, or an error of ours. */
 int sql_failed(struct verify_answer *, struct sqlite3 *, uint64_t at);
+/* Steps to the one row of a statement: 1; 0: no row; < 0: as sql_failed. A caller
+ * that took every failure for "no row" would call an intact log altered. */
+int sql_row(struct verify_answer *, struct sqlite3_stmt *, uint64_t at);
 
 /* ---- check_records.c ----------------------------------------------------- */
 
@@ -98,7 +102,6 @@ struct cell {
 	int64_t number;
 	const uint8_t *bytes; /* SQLite's until the next step */
 };
-struct sqlite3_stmt;
 void cells_get(struct sqlite3_stmt *, struct cell *, int n);
 
 /* One index entry as bytes: each part with its type and length. */
