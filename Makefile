@@ -1790,7 +1790,7 @@ WITNESS = \
 	tests/witness/tasks.o \
 	tests/witness/tell.o \
 	tests/witness/witness.o
-TEST_PROGRAMS = $B/tests/toy $B/tests/witness $B/tests/relay $B/tests/spawn $B/tests/floor $B/tests/net_load $B/tests/execs $B/tests/audit \
+TEST_PROGRAMS = $B/tests/toy $B/tests/witness $B/tests/relay $B/tests/spawn $B/tests/floor $B/tests/net_load $B/tests/execs $B/tests/audit $B/tests/ship_quick \
 	   $B/tests/policy_text $B/tests/schema $B/tests/scrub
 
 $B/tests/toy: $(call obj,$(TOY))
@@ -1823,6 +1823,10 @@ $B/tests/audit: $(call obj,tests/bench/audit.o supervisor/audit/connect.o shim/b
     supervisor/audit/log/merkle_read.o supervisor/audit/log/schema.o \
     supervisor/audit/log/segment.o $(READER) $(MERKLE) leash/audit/writer.o leash/audit/event.o $(BASE))
 	$(call link,-pie,$(call PKG_LIBS,sqlite3 libsodium))
+
+# kennel-ship whose minute has three seconds.
+$B/tests/ship_quick: $(call obj,$(SHIP) tests/clock/quick_clock.o)
+	$(call link,$(LINKSTATIC) -Wl$(,)--wrap=loop_now,$(call PKG_STATIC,sqlite3 libsodium))
 
 # ---- faults -------------------------------------------------------------------
 # The same objects with calls that fail on order (tests/fault/fault.c): what

@@ -1147,6 +1147,40 @@ def tail():
     out.close()
 
 
+@test("tail -f: a log that is put back in its place, and has grown past what was shown, is not shown as its continuation", 90)
+def tail_of_two():
+    body = "    run %s **\n" % words(WITNESS)
+
+    def idle():
+        check(wait_for(lambda: not any(c.startswith("kennel-recorder") for c in descendants(os.getpid()).values()), 8))
+
+    def of(name, starts):
+        env = {"KENNEL_HOME": TMP + "/" + name}
+        os.makedirs(env["KENNEL_HOME"], mode=0o700, exist_ok=True)
+        for _ in range(starts):
+            equal(kexec(body, [WITNESS, "exit", "0"], env=env).returncode, 0)
+        idle()
+        return env
+    env = of("tail-two", 1)
+    shutil.copytree(env["KENNEL_HOME"], TMP + "/tail-two-copy")
+    of("tail-two", 2)
+    other = of("tail-two-copy", 6)
+    out, err = open(TMP + "/tail-two.out", "wb"), open(TMP + "/tail-two.err", "wb")
+    p = start([KENNEL, "audit", "tail", "-f", "-n", "2", "--all"], env=environment(env), stdout=out, stderr=err)
+    check(wait_for(lambda: reads(TMP + "/tail-two.out").count(b"\n") >= 3, 5))
+    of("tail-two", 1)  # the control: the same log, longer
+    check(wait_for(lambda: reads(TMP + "/tail-two.out").count(b"\n") > 6, 5), reads(TMP + "/tail-two.out"))
+    equal(p.poll(), None)
+    time.sleep(0.5)
+    shown = reads(TMP + "/tail-two.out")
+    check(len(audit("--all", env=other)) > len(audit("--all", env=env)), "not longer")
+    os.rename(env["KENNEL_HOME"] + "/audit", TMP + "/tail-two.was")
+    os.rename(other["KENNEL_HOME"] + "/audit", env["KENNEL_HOME"] + "/audit")
+    equal(p.wait(10), 1)
+    within(b"does not continue the one that was followed", reads(TMP + "/tail-two.err"))
+    equal(reads(TMP + "/tail-two.out"), shown, "a record of the other log was shown")
+
+
 @test("touched: of the mounts above a path the deepest decides, and a hidden path could not be seen")
 def touched():
     env, folder = {"KENNEL_HOME": TMP + "/touched-home"}, os.path.realpath(TMP) + "/touched"

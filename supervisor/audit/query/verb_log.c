@@ -2,9 +2,12 @@
  * Prints records: log, and tail, which can follow the log.
  */
 #include <errno.h>
+#include <inttypes.h>
+#include <string.h>
 #include <time.h>
 
 #include "shim/base/array.h"
+#include "supervisor/audit/log/merkle.h"
 #include "supervisor/audit/query/escape.h"
 #include "supervisor/audit/query/log_view.h"
 #include "supervisor/audit/query/options.h"
@@ -75,9 +78,29 @@ static const struct verb tail_verb = {.name = "tail",
     .begin = begin_log,
     .see = see_log};
 
-/* Follows until the reader closes the pipe or the log cannot be read. */
+/* What was printed last is a part of this log: one that was put back from a copy is another
+ * one, though it has the same name and may have grown past that record. */
 static int
-follow(const struct verb *verb, struct query *q, const char **ret_why)
+continues(struct log_view *view, const struct query *q, const uint8_t *root)
+{
+	int status = log_view_has(view, q->first, root);
+
+	if (status == ASK_NO_SUCH && q->first < view->first)
+		return ASK_OK; /* pruned: nothing shows it */
+	if (status != ASK_NO_SUCH && status != ASK_TAMPERED)
+		return status;
+	(void)snprintf(view->why, sizeof(view->why),
+	    "this log does not continue the one that was followed, of %" PRIu64
+	    " records: it was replaced, or put back from a copy; start again to see it",
+	    q->first);
+	return ASK_TAMPERED;
+}
+
+/* Follows until the reader closes the pipe, the log cannot be read, or it is another one.
+ * root: of the first q->first records. */
+static int
+follow(const struct verb *verb, struct query *q, uint8_t root[MERKLE_HASH_LEN],
+    const char **ret_why)
 {
 	const struct timespec pause = {.tv_nsec = TAIL_NS};
 	int status = ASK_OK;
@@ -90,9 +113,12 @@ follow(const struct verb *verb, struct query *q, const char **ret_why)
 		(void)nanosleep(&pause, NULL); /* syscalls: nanosleep clock_nanosleep */
 		status = log_view_open(q, &view);
 		*ret_why = view.why;
+		if (status == ASK_OK)
+			status = continues(&view, q, root);
 		if (status == ASK_OK && view.size > q->first) {
 			status = verb_ask(verb, q, &view, stdout, ret_why);
 			q->first = view.size;
+			memcpy(root, view.root, MERKLE_HASH_LEN);
 		}
 		log_view_close(&view);
 	}
@@ -105,6 +131,7 @@ tail_main(int argc, char **argv)
 	const char *why = NULL;
 	struct query q;
 	struct log_view view;
+	uint8_t root[MERKLE_HASH_LEN] = {0};
 	int status;
 
 	if (options_read(argc, argv, tail_verb.may, &q) < 0)
@@ -121,10 +148,11 @@ tail_main(int argc, char **argv)
 	if (status == ASK_OK) {
 		status = verb_ask(&tail_verb, &q, &view, stdout, &why);
 		q.first = view.size;
+		memcpy(root, view.root, sizeof(root));
 	}
 	log_view_close(&view);
 	if (status == ASK_OK && q.follow)
-		status = follow(&tail_verb, &q, &why);
+		status = follow(&tail_verb, &q, root, &why);
 	verb_complain(&q, status, why);
 	return status;
 }

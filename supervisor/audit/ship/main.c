@@ -60,7 +60,7 @@ struct ship {
 	uint64_t bytes;          /* sent on this stream */
 	uint64_t since;          /* of its first, loop_now() */
 	char log[33];            /* the log's own name */
-	struct ship_place place; /* its checkpoint is of the last look at the log */
+	struct ship_place place; /* its checkpoint is that of the log when last opened */
 	char host[256];
 	char line[SHIP_LINE_MAX];
 	int error; /* of the socket */
@@ -162,29 +162,75 @@ skip_pruned(struct ship *s, const struct log_view *view)
 	return s->error;
 }
 
-/* Sends all new records. Returns 0, or an error with why filled in. */
+/* Has this log the checkpoint that was last read? Also if the checkpoint is older than the
+ * first record that is left: then nothing shows it. -EUCLEAN: no. */
+static int
+check_history(struct ship *s, struct log_view *view)
+{
+	const struct ship_place *last = &s->place;
+	int status = ASK_OK;
+
+	if (last->size > 0)
+		status = log_view_has(view, last->size, last->root);
+	if (status == ASK_NO_SUCH && last->size < view->first) {
+		log_warn("the records up to %" PRIu64 " were pruned: nothing shows that "
+			 "this log continues what was shipped",
+		    last->size);
+		status = ASK_OK;
+	}
+	if (status == ASK_FAILED) {
+		log_error("unable to read the log: %s", view->why);
+		return -EIO;
+	}
+	return status != ASK_OK || s->next > view->size ? -EUCLEAN : 0;
+}
+
+/* Stores which log is sent from now on, before the first of its records is: the next process
+ * knows it too, if this one ends with its stream not confirmed. */
+static int
+put_history(struct ship *s, const struct log_view *view)
+{
+	int r;
+
+	s->place.next = s->placed;
+	s->place.size = view->size;
+	memcpy(s->place.root, view->root, sizeof(view->root));
+	r = ship_place_put(s->place_fd, s->log, &s->place);
+	if (r < 0)
+		log_error("unable to store the position: %s", strerror(-r));
+	return r;
+}
+
+/* Sends all new records. Returns 0; -EUCLEAN, if the log is not the one that was shipped;
+ * -ENODEV, if it cannot be opened, as with another directory in its place, which this
+ * process may not read; or another error. All but the first are reported. */
 static int
 ship_new(struct ship *s, struct query *q)
 {
 	static struct log_view view;
-	int r = 0, status = log_view_open(q, &view);
+	int r, status = log_view_open(q, &view);
 
 	if (status != ASK_OK) {
 		log_error("unable to read the log: %s", view.why);
-		r = -EBADMSG;
-	} else if (view.size > s->next) {
-		s->place.size = view.size;
-		memcpy(s->place.root, view.root, sizeof(view.root));
-		r = skip_pruned(s, &view);
-		q->first = s->next;
-		if (r == 0)
-			r = log_scan_each(&view, q, see_ship, s);
-		if (r == -ECANCELED)
-			r = 0;
-		if (r < 0 && s->error == 0)
-			log_error("unable to read the log: %s",
-			    view.why[0] != '\0' ? view.why : strerror(-r));
+		r = -ENODEV;
+		goto out;
 	}
+	r = check_history(s, &view);
+	if (r < 0 || view.size == s->next)
+		goto out;
+	r = put_history(s, &view);
+	if (r < 0)
+		goto out;
+	r = skip_pruned(s, &view);
+	q->first = s->next;
+	if (r == 0)
+		r = log_scan_each(&view, q, see_ship, s);
+	if (r == -ECANCELED)
+		r = 0;
+	if (r < 0 && s->error == 0)
+		log_error("unable to read the log: %s",
+		    view.why[0] != '\0' ? view.why : strerror(-r));
+out:
 	log_view_close(&view);
 	return r;
 }
@@ -227,44 +273,26 @@ confine(const char *log_dir)
 		die("unable to confine kennel-ship: %s", strerror(-r));
 }
 
-/* Has the log this checkpoint? Also if it is older than the first record that is left:
- * then nothing shows it. */
-static bool
-continues(const char *log_dir, const struct ship_place *place)
+static void
+refuse_history(const struct ship *s, const char *path)
 {
-	static struct log_view view;
-	char as_of[24 + 2 * MERKLE_HASH_LEN + 1], hex[2 * MERKLE_HASH_LEN + 1];
-	struct query q = {
-	    .verb = "ship", .to_ns = INT64_MAX, .log = log_dir, .as_of = as_of};
-	int status;
-
-	if (place->size == 0)
-		return true;
-	(void)snprintf(as_of, sizeof(as_of), "%" PRIu64 ":%s", place->size,
-	    hex_put(hex, place->root, sizeof(place->root))); /* fits */
-	status = log_view_open(&q, &view);
-	if (status == ASK_NO_SUCH && place->size < view.first) {
-		log_warn("the records up to %" PRIu64 " were pruned: nothing shows that "
-			 "this log continues what was shipped",
-		    place->size);
-		status = ASK_OK;
-	}
-	log_view_close(&view);
-	return status == ASK_OK;
+	log_error(
+	    "this log is not the one of which %" PRIu64 " records were read to ship "
+	    "them: it was restored from a copy, and perhaps went on from an earlier "
+	    "record; nothing of it was sent; keep both, and remove %s to ship this one "
+	    "from its beginning",
+	    s->place.size > s->next ? s->place.size : s->next, path);
 }
 
-/* False: the log does not continue what was shipped. */
-static bool
+/* Reads the position, and checks that the log continues it. 0 or -EUCLEAN. */
+static int
 open_place(struct ship *s, struct query *q, const char *path)
 {
 	static struct log_view view;
-	uint64_t size;
 	int r, status = log_view_open(q, &view);
 
 	if (status != ASK_OK || read_log_name(&view, s->log) < 0)
 		die("unable to read the log: %s", view.why);
-	size = view.size;
-	log_view_close(&view);
 	r = ship_place_open(path, s->log, &s->place_fd, &s->place);
 	if (r == -EUCLEAN)
 		die("%s is damaged, or the position in another log; nothing was sent",
@@ -273,14 +301,11 @@ open_place(struct ship *s, struct query *q, const char *path)
 		die("unable to open %s: %s", path,
 		    r == -EWOULDBLOCK ? "another kennel-ship uses it" : strerror(-r));
 	s->placed = s->next = s->place.next;
-	if (s->next <= size && continues(q->log, &s->place))
-		return true;
-	log_error(
-	    "this log is not the one of which %" PRIu64 " records were shipped: it "
-	    "was restored from a copy, and went on from an earlier record; nothing "
-	    "was sent; keep both, and remove %s to ship this one from its beginning",
-	    s->next, path);
-	return false;
+	r = check_history(s, &view);
+	log_view_close(&view);
+	if (r < 0 && r != -EUCLEAN)
+		exit(ASK_FAILED);
+	return r;
 }
 
 /* The end of the stream: the position moves on only if the collector has read it all. */
@@ -329,8 +354,10 @@ main(int argc, char **argv)
 	if (gethostname(s.host, sizeof(s.host) - 1) < 0) /* early: uname */
 		s.host[0] = '\0';
 	take_fchown_away();
-	if (!open_place(&s, &q, argv[2]))
+	if (open_place(&s, &q, argv[2]) < 0) {
+		refuse_history(&s, argv[2]);
 		return SHIP_TWO;
+	}
 	r = ship_connect(argv[3], &s.to);
 	if (r < 0) {
 		log_error("unable to reach %s: %s", argv[3],
@@ -351,5 +378,11 @@ main(int argc, char **argv)
 		log_error("lost the collector: %s", strerror(-s.error));
 		return SHIP_AGAIN;
 	}
+	if (r == -EUCLEAN) {
+		refuse_history(&s, argv[2]);
+		return SHIP_TWO;
+	}
+	if (r == -ENODEV)
+		return SHIP_AGAIN; /* a new process sees what is there now, and says it */
 	return r == 0 ? finish(&s, once && !is_due(&s)) : ASK_FAILED;
 }

@@ -7,7 +7,7 @@
 #include "supervisor/audit/log/merkle.h"
 #include "supervisor/audit/report/export.h"
 
-#define SHIP_AGAIN     75           /* lost the collector: start it again */
+#define SHIP_AGAIN     75           /* lost the collector or the log: start it again */
 #define SHIP_ON        76           /* the collector has it all: start it again at once */
 #define SHIP_CLOSE_MS  10000        /* for the collector to close after our end */
 #define SHIP_LINE_MAX  (256u << 10) /* bytes of one message */
