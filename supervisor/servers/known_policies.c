@@ -170,6 +170,9 @@ read_text(struct reading *reading, struct policy_file *f, const char *text, size
 					    &f->policy, why, sizeof(why)) == 0;
 	if ((policy_names(&source, add_name, &to) < 0 || to.n == 0) && reading->r == 0)
 		reading->r = add_policy(reading->to, f, NULL);
+	/* no error, but this machine lacks what a server needs */
+	if (!f->loaded && to.n > 0 && f->counts.errors == 0)
+		reading->to->broken++;
 }
 
 /* NAME.sealed is found by its name. */

@@ -41,7 +41,7 @@ struct known_policies {
 	struct known_policy *policy; /* in the order of a start */
 	size_t policy_n;
 	struct server_rows rows; /* of those that are used */
-	size_t broken;           /* files with errors, and directories */
+	size_t broken;           /* files that cannot be used, and directories */
 };
 
 /* Reads them; what is wrong with a file is in its row. 0 or -ENOMEM; free in any case. */

@@ -45,8 +45,9 @@ put_text(const struct known_policy *known, const struct score *s)
 		printf("%5u%c %-20s %s\n", s->sum, s->unknown_n > 0 ? '?' : ' ',
 		    known->name, shown);
 	else
-		printf("%5s  %-20s %s: it has errors\n", "-",
-		    known->name != NULL ? known->name : "?", shown);
+		printf(
+		    "%5s  %-20s %s: it cannot be used: `kennel policy check` says why\n",
+		    "-", known->name != NULL ? known->name : "?", shown);
 }
 
 /* One policy: 0 or -ENOMEM. */

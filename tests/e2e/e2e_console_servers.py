@@ -309,7 +309,9 @@ def policies():
     one = json.loads(run([KENNEL, "policy", "score", "--json", path]).stdout)["servers"][0]
     equal((by["zeta"]["score"], by["zeta"]["items"], by["zeta"]["policy"]), (one["score"], one["items"], path))
     equal((by["broken"]["score"], by["broken"]["errors"]), (None, 1))
-    within("it has errors", run([KENNEL, "policy", "score", "--all"]).stdout.decode())
+    said = run([KENNEL, "policy", "score", "--all"])
+    within("broken.kennel: it cannot be used", said.stdout.decode())
+    equal(said.returncode, 65)
     status, value = c.json("GET", "policies/check")
     equal(status, 200, value)
     equal((value["errors"], value["policies"]), (1, 2), value)

@@ -130,6 +130,21 @@ def both_places():
     absent("duplicate", p.served("--policy", p.path("x"), "--policy", p.path("x")), "the same file")
 
 
+@test("a policy whose program is missing has no score, and that is not a success")
+def absent_program():
+    p = Place("absent", a=server("own"))
+    within(" own ", kennel(p, "policy", "score", "--all"))  # the control
+    p.write("b", "server gone {\n    run /opt/no-such-program\n}\n")
+    said = kennel(p, "policy", "score", "--all", status=65)
+    within("b.kennel: it cannot be used: `kennel policy check` says why", said)
+    within(" own ", said)
+    kennel(p, "list", status=65)
+    # what others include defines no server, so nothing is missing
+    p.write("b", "block shared {\n    read /usr/share\n}\n")
+    kennel(p, "policy", "score", "--all")
+    kennel(p, "list")
+
+
 @test("a server that an included file defines counts")
 def included():
     p = Place("included", a="include \"lib/own.txt\"\n", b=server("own"))
