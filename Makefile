@@ -620,12 +620,14 @@ KENNEL = \
 	supervisor/doctor/doctor_userns.o \
 	supervisor/draft/command.o \
 	supervisor/draft/draft.o \
+	supervisor/draft/grantable.o \
 	supervisor/draft/needs.o \
 	supervisor/draft/npm_lock.o \
 	supervisor/draft/npm_package.o \
 	supervisor/draft/options.o \
 	supervisor/draft/package_files.o \
 	supervisor/draft/preset.o \
+	supervisor/draft/project.o \
 	supervisor/draft/script.o \
 	supervisor/draft/signed_set.o \
 	supervisor/import/backup.o \

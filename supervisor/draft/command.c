@@ -404,6 +404,7 @@ take_command(struct draft *d, int argc, char *const *argv)
 		d->package.name[0] = '\0';
 	else
 		take_modules(d);
+	draft_project(d);
 	return 0;
 }
 
@@ -440,19 +441,58 @@ take_package(struct draft *d, int argc, char *const *argv)
 	return take_command(d, n, direct);
 }
 
-int
-draft_take(struct draft *d, int argc, char *const *argv)
+/* npx tsx SCRIPT, where the project has tsx. */
+static int
+take_project(struct draft *d, char *program, int argc, char *const *argv)
+{
+	char *direct[DRAFT_ARGS_MAX + 1] = {program};
+	int at, n = 1;
+
+	(void)draft_runner(argc, argv, &at); /* npm's */
+	if (argc - at > DRAFT_ARGS_MAX)
+		return bad(argv[0], "too many arguments");
+	for (int i = at + 1; i < argc; i++)
+		direct[n++] = argv[i];
+	return take_command(d, n, direct);
+}
+
+/* In the directory that the server is started in. */
+static int
+take_here(struct draft *d, int argc, char *const *argv)
 {
 	const struct runner *r = runner_of(argv[0]);
+	static char program[PATH_MAX]; /* argv keeps it */
 
 	if (r == NULL)
 		return take_command(d, argc, argv);
+	if (draft_project_program(".", argc, argv, program))
+		return take_project(d, program, argc, argv);
 	if (r->kind == RUNNER_NPM)
 		return take_package(d, argc, argv);
 	if (r->kind == RUNNER_CONTAINER)
 		return bad(argv[0], "a container needs its own daemon; install the "
 				    "server without it and name its program");
 	return tell_install(d, argc, argv);
+}
+
+int
+draft_take(struct draft *d, int argc, char *const *argv)
+{
+	int here = -1, status;
+
+	if (d->cwd[0] == '\0')
+		return take_here(d, argc, argv);
+	here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (here < 0 || chdir(d->cwd) < 0) {
+		status = bad(d->cwd, strerror(errno));
+		fd_close(&here);
+		return status;
+	}
+	status = take_here(d, argc, argv);
+	if (fchdir(here) < 0)
+		status = bad(d->cwd, strerror(errno));
+	fd_close(&here);
+	return status;
 }
 
 int

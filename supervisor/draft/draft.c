@@ -89,12 +89,17 @@ is_below(const char *path, const char *dir)
 static int
 put_path(const struct draft *d, const struct draft_path *p, const char *indent, FILE *out)
 {
+	const char *refused = draft_path_refused(d, p);
 	int r;
 
-	if (is_below(p->path, d->modules) || is_below(p->path, d->work))
+	if (is_below(p->path, d->modules) || is_below(p->path, d->work) ||
+	    is_below(p->path, d->project))
 		return 0;
-	fprintf(out, "%s%s", indent,
-	    p->is == PATH_IS_MISSING ? "# it does not exist yet:  read" : "read");
+	if (refused != NULL)
+		fprintf(out, "%s# not granted, because %s:  read", indent, refused);
+	else
+		fprintf(out, "%s%s", indent,
+		    p->is == PATH_IS_MISSING ? "# it does not exist yet:  read" : "read");
 	r = draft_word(out, p->path);
 	fprintf(out, "\n");
 	return r;
@@ -128,8 +133,9 @@ draft_settings(const struct draft *d, const char *indent, const bool *skip, FILE
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < d->path_n; i++) {
-		reads |=
-		    d->path[i].is == PATH_IS_DIR && !is_below(d->path[i].path, d->work);
+		reads |= d->path[i].is == PATH_IS_DIR &&
+			 !is_below(d->path[i].path, d->work) &&
+			 draft_path_refused(d, &d->path[i]) == NULL;
 		r = put_path(d, &d->path[i], indent, out);
 	}
 	if (reads)
@@ -227,12 +233,25 @@ put_code(const struct draft *d, FILE *out)
 	if (one[0] != '\0')
 		r = put_words(out, "read", &one, 1);
 	one = d->script;
-	if (r == 0 && one[0] != '\0' && !is_below(one, d->venv)) {
+	if (r == 0 && one[0] != '\0' && !is_below(one, d->venv) &&
+	    !is_below(one, d->project)) {
 		r = put_words(out, "read", &one, 1);
 		fprintf(out, "    # if it loads other files of its own, `read` their "
 			     "directory\n");
 	}
 	return r;
+}
+
+/* One that may not be granted stays a comment. */
+static int
+put_cwd(const struct draft *d, FILE *out)
+{
+	const char *dir = d->cwd, *refused = draft_cwd_refused(d);
+
+	if (refused == NULL)
+		return put_words(out, "cwd", &dir, 1);
+	fprintf(out, "    # not granted, because %s:", refused);
+	return put_words(out, "cwd", &dir, 1);
 }
 
 int
@@ -249,6 +268,8 @@ draft_open(const struct draft *d, FILE *out)
 		fprintf(
 		    out, "    about \"%s %s\"\n", d->package.name, d->package.version);
 	r = put_words(out, "run", d->argv, (size_t)d->argc);
+	if (r == 0 && d->cwd[0] != '\0')
+		r = put_cwd(d, out);
 	if (user != NULL)
 		fprintf(out, "    user %s\n", user);
 	return r < 0 || ferror(out) ? -EINVAL : 0;
@@ -268,6 +289,10 @@ draft_head(const struct draft *d, FILE *out)
 		r = put_package_files(d, out);
 	if (r == 0 && work[0] != '\0')
 		r = put_words(out, "write", &work, 1);
+	if (r == 0)
+		r = draft_project_put(d, "    ", out);
+	if (r == 0)
+		r = draft_cwd_put(d, "    ", out);
 	if (r == 0)
 		r = draft_settings(d, "    ", NULL, out);
 	fprintf(out, "    # the hosts that it connects to:  net allow HOST:443\n");

@@ -3,6 +3,8 @@
  *
  *	command.c	the command: runners of packages, program, script, arguments
  *	script.c	the interpreter and the script of a command
+ *	project.c	the project that a command runs
+ *	grantable.c	which paths of it a draft may grant
  *	npm_package.c	the installed package
  *	package_files.c	programs and add-ons in it
  *	preset.c	the preset for it, filled in
@@ -45,6 +47,9 @@ struct draft {
 	char venv[PATH_MAX];    /* the virtual environment of the program, or "" */
 	char modules[PATH_MAX]; /* the directory that holds all modules, or "" */
 	char work[PATH_MAX];    /* the directory to work in, or "" */
+	char cwd[PATH_MAX];     /* the directory that it is started in, or "" */
+	char below[PATH_MAX];   /* directories elsewhere are not granted; "": any */
+	char project[PATH_MAX]; /* the project that the command runs, or "" */
 	struct draft_path path[DRAFT_PATHS_MAX]; /* among the arguments and values */
 	size_t path_n;
 	struct draft_variable variable[DRAFT_VARIABLES_MAX];
@@ -74,7 +79,9 @@ int draft_work_make(const char *path);
 void draft_work_ask(struct draft *, const char *own);
 /* Reports that it returned this error, and what to do. */
 void draft_work_refused(const char *path, int r);
-/* Takes --work, --env, --secret or --vault and its value. The number of words; 0 if it is
+/* Sets the directory that the server is started in: 0 or -errno. */
+int draft_cwd(struct draft *, const char *path);
+/* Takes --work, --cwd, --below, --env, --secret or --vault and its value. The number of words; 0 if it is
  * none of them; a negative exit status, after the reason was printed. */
 int draft_option(struct draft *, char **argv);
 /* The file to write: this one, or the one where `kennel run` looks for the policy of this
@@ -91,6 +98,29 @@ int draft_runner_option(int argc, char *const *argv);
 /* Finds a program in PATH, as the user's shell would, in a form that a policy accepts.
  * 0; -ENOENT; -errno. */
 int draft_program(const char *word, char ret[PATH_MAX]);
+
+/* Is the path this directory, or below it? */
+bool draft_below(const char *path, const char *dir);
+/* Why no draft grants this directory, a canonical path, or the path of a command: a static
+ * text; NULL: it may. The root, the home directory and what has it, a hidden directory of
+ * it, what has kennel's files. */
+const char *draft_dir_refused(const char *path);
+const char *draft_path_refused(const struct draft *, const struct draft_path *);
+
+/* The program of a runner of projects, such as tsx, in the node_modules of the project that
+ * the script of `npx tsx SCRIPT` is in: false: the command is another one, or it is not
+ * installed there. */
+bool draft_project_program(
+    const char *cwd, int argc, char *const *argv, char ret[PATH_MAX]);
+/* After the command is read: finds the project that it runs, and the directory to start it
+ * in. A PYTHONPATH that the directory replaces is removed. */
+void draft_project(struct draft *);
+/* Why the directory that it is started in is not granted; NULL: it may be. */
+const char *draft_cwd_refused(const struct draft *);
+/* Writes its line, if no other line of the draft is for it: -errno. */
+int draft_cwd_put(const struct draft *, const char *indent, FILE *);
+/* Writes the lines for it: -errno. */
+int draft_project_put(const struct draft *, const char *indent, FILE *);
 
 /* Reads the command. 0, or an exit status; the reason is printed. */
 int draft_take(struct draft *, int argc, char *const *argv);

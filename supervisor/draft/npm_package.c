@@ -146,19 +146,16 @@ take(struct package *p, const json_t *root)
 	return take_bin(p, json_object_get(root, "bin"));
 }
 
-int
-package_read(const char *root, struct package *ret)
+/* Reads the file of a canonical directory: 0; -ENOENT; -EBADMSG. The caller drops it. */
+static int
+read_json(const char *root, json_t **ret)
 {
-	struct package p = {.name = ""};
 	char path[PATH_MAX + 32];
 	char *text = NULL;
-	json_t *json;
 	size_t len;
 	int fd, r;
 
-	if (realpath(root, p.root) == NULL)
-		return -ENOENT;
-	(void)snprintf(path, sizeof(path), "%s/package.json", p.root); /* fits */
+	(void)snprintf(path, sizeof(path), "%s/package.json", root); /* fits */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0)
 		return -ENOENT;
@@ -166,15 +163,43 @@ package_read(const char *root, struct package *ret)
 	fd_close(&fd);
 	if (r < 0)
 		return -EBADMSG;
-	json = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
+	*ret = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
 	free(text);
-	if (json == NULL)
-		return -EBADMSG;
+	return *ret == NULL ? -EBADMSG : 0;
+}
+
+int
+package_read(const char *root, struct package *ret)
+{
+	struct package p = {.name = ""};
+	json_t *json = NULL;
+	int r;
+
+	if (realpath(root, p.root) == NULL)
+		return -ENOENT;
+	r = read_json(p.root, &json);
+	if (r < 0)
+		return r;
 	r = take(&p, json);
 	json_decref(json);
 	if (r == 0)
 		*ret = p;
 	return r;
+}
+
+bool
+package_depends(const struct package *p, const char *name)
+{
+	json_t *json = NULL;
+	bool has;
+
+	if (read_json(p->root, &json) < 0)
+		return false;
+	has =
+	    json_object_get(json_object_get(json, "dependencies"), name) != NULL ||
+	    json_object_get(json_object_get(json, "optionalDependencies"), name) != NULL;
+	json_decref(json);
+	return has;
 }
 
 /* Cuts the path after the package that an installer has put there, .../node_modules/NAME:

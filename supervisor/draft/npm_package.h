@@ -6,6 +6,7 @@
 #define KENNEL_SUPERVISOR_DRAFT_NPM_PACKAGE_H
 
 #include <limits.h>
+#include <stdbool.h>
 
 #define PACKAGE_TEXT_MAX 256
 
@@ -24,6 +25,9 @@ int package_read(const char *root, struct package *ret);
  * chooses it); elsewhere the nearest directory above the file that is a package. 0;
  * -ENOENT. */
 int package_of(const char *file, struct package *ret);
+
+/* Does its package.json name this one among its dependencies, or the optional ones? */
+bool package_depends(const struct package *, const char *name);
 
 /* Splits an argument of npx, "name@version"; version is "" if it is missing, a tag
  * or a range. -EINVAL: not a name that the registry accepts, or another source. */

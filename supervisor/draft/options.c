@@ -48,18 +48,36 @@ draft_scope_ok(const char *scope)
 	return false;
 }
 
+static int
+directory(const char *path, char ret[PATH_MAX])
+{
+	struct stat st;
+
+	if (realpath(path, ret) == NULL)
+		return -errno;
+	return stat(ret, &st) < 0 || !S_ISDIR(st.st_mode) ? -ENOTDIR : 0;
+}
+
 int
 draft_work(struct draft *d, const char *path)
 {
 	char real[PATH_MAX];
-	struct stat st;
+	int r = directory(path, real);
 
-	if (realpath(path, real) == NULL)
-		return -errno;
-	if (stat(real, &st) < 0 || !S_ISDIR(st.st_mode))
-		return -ENOTDIR;
-	memcpy(d->work, real, sizeof(d->work));
-	return 0;
+	if (r == 0)
+		memcpy(d->work, real, sizeof(d->work));
+	return r;
+}
+
+int
+draft_cwd(struct draft *d, const char *path)
+{
+	char real[PATH_MAX];
+	int r = directory(path, real);
+
+	if (r == 0)
+		memcpy(d->cwd, real, sizeof(d->cwd));
+	return r;
 }
 
 void
@@ -167,6 +185,18 @@ draft_option(struct draft *d, char **argv)
 		if (r < 0)
 			draft_work_refused(argv[1], r);
 		return r < 0 ? -EXIT_INPUT : 2;
+	}
+	if (strcmp(argv[0], "--cwd") == 0) {
+		r = draft_cwd(d, argv[1]);
+		if (r < 0)
+			draft_work_refused(argv[1], r);
+		return r < 0 ? -EXIT_INPUT : 2;
+	}
+	if (strcmp(argv[0], "--below") == 0) {
+		if (realpath(argv[1], d->below) != NULL)
+			return 2;
+		draft_work_refused(argv[1], -errno);
+		return -EXIT_INPUT;
 	}
 	if (strcmp(argv[0], "--vault") == 0) {
 		r = draft_vault(d, argv[1]);

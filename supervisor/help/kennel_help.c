@@ -37,6 +37,7 @@ static const struct help_option options[] = {
     {"--gc", NULL, "remove the packages that no policy starts from"},
     {"--yes", NULL, "do not ask"},
     {"--to", "SCOPE", "where the registry is: private, loopback or a block"},
+    {"--cwd", "DIR", "the directory that the server is started in"},
     {"--write", NULL, "change the files; without it, only a table is printed"},
     {"--dry-run", NULL, "change nothing"},
     {"--undo", NULL, "restore the files that --write has changed"},
@@ -53,11 +54,12 @@ static const struct help_option options[] = {
 
 static const struct help_verb verbs[] = {
     {"init", "Start",
-	"NAME [--work DIR] [--env VARIABLE[=VALUE]]... [--secret VARIABLE]... "
+	"NAME [--work DIR] [--cwd DIR] [--env VARIABLE[=VALUE]]... [--secret "
+	"VARIABLE]... "
 	"[--vault VARIABLE=PATH]... [--no-start] "
 	"[-o OUT] -- COMMAND [ARG...]",
 	"draft a policy from the command in an agent's configuration",
-	"--work --env --secret --vault --no-start -o",
+	"--work --cwd --env --secret --vault --no-start -o",
 	"kennel init files -- node_modules/.bin/mcp-server-filesystem ~/notes", "-",
 	.more =
 	    "The draft grants the command as it is, its package with the modules, and\n"
@@ -66,12 +68,13 @@ static const struct help_verb verbs[] = {
 	    "writes its tools into the draft, by name.\n"
 	    "Edit the draft, then run `kennel policy check`."},
     {"learn", "Start",
-	"NAME [--work DIR] [--exec PROGRAM]... [--net] [--host NAME:PORT]... [--stdio] "
+	"NAME [--work DIR] [--cwd DIR] [--exec PROGRAM]... [--net] [--host NAME:PORT]... "
+	"[--stdio] "
 	"[--env VARIABLE[=VALUE]]... [--secret VARIABLE]... [--vault VARIABLE=PATH]... "
 	"[--real-secret VARIABLE]... [-o OUT] [-- COMMAND [ARG...]] | --from-log "
 	"[SERVER]",
 	"run a server without credentials, and draft a policy from what it wants",
-	"--work --exec --net --host --stdio --env --secret --vault --real-secret "
+	"--work --cwd --exec --net --host --stdio --env --secret --vault --real-secret "
 	"--from-log -o",
 	"kennel learn files --work ~/notes -- node_modules/.bin/mcp-server-filesystem "
 	"~/notes",
@@ -91,13 +94,15 @@ static const struct help_verb verbs[] = {
 	    "install`\n"
 	    "drafts; the draft is next to it, in NAME.learned."},
     {"install", "Start",
-	"NAME [--scripts] [--require-signatures] [--to SCOPE] [--work DIR] [--env "
+	"NAME [--scripts] [--require-signatures] [--to SCOPE] [--work DIR] [--cwd DIR] "
+	"[--env "
 	"VARIABLE[=VALUE]]... "
 	"[--secret "
 	"VARIABLE]... [--vault VARIABLE=PATH]... [--no-start] [-o OUT] -- COMMAND "
 	"[ARG...]",
 	"install a server's package in a sandbox, and draft its policy",
-	"--scripts --require-signatures --to --work --env --secret --vault --no-start -o",
+	"--scripts --require-signatures --to --work --cwd --env --secret --vault "
+	"--no-start -o",
 	"kennel install files -- npx -y @modelcontextprotocol/server-filesystem ~/notes",
 	"-",
 	.more =
@@ -126,10 +131,12 @@ static const struct help_verb verbs[] = {
 	    "calls a\n"
 	    "tool; what the policy says `ask` to is allowed there. An empty line ends."},
     {"import", "Start",
-	"[--write | --undo | --forget] [--client NAME] [--project DIR] [--no-start] "
+	"[--write | --undo | --forget] [--client NAME] [--project DIR] [--cwd DIR] "
+	"[--no-start] "
 	"[--to SCOPE] [--key-file FILE | --stdin] [SERVER...]",
 	"put the servers in the configurations of MCP clients under kennel",
-	"--write --dry-run --undo --forget --client --project --no-start --to --key-file "
+	"--write --dry-run --undo --forget --client --project --cwd --no-start --to "
+	"--key-file "
 	"--stdin",
 	"kennel import --write", "",
 	.more =

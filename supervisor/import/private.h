@@ -34,6 +34,7 @@ struct import {
 	const char *name[IMPORT_NAMES_MAX]; /* the servers to import; none: all */
 	size_t name_n;
 	char project[PATH_MAX];
+	const char *cwd;      /* of servers whose configuration names none, or NULL */
 	const char *key_file; /* of the vault, or NULL */
 	const char *scope; /* of the registry's address, for `kennel install`, or NULL */
 	bool write, start, by_stdin, undo, forget;

@@ -53,6 +53,16 @@ results_add(struct results *r, const struct import_found *f, const struct entry 
 }
 
 void
+results_left(struct results *r, const struct import_found *f, const struct entry *e,
+    const char *why)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (r->row[i].entry == e && is_left(&r->row[i]))
+			return;
+	results_add(r, f, e, TRIAL_FAILED, strdup(why), NULL);
+}
+
+void
 results_lost(struct results *r, const struct import_found *f, const char *why)
 {
 	for (size_t i = 0; i < r->n; i++)

@@ -25,6 +25,9 @@ struct results {
 /* Adds a row, or replaces that of the same entry. Takes why; both texts may be NULL. */
 void results_add(struct results *, const struct import_found *, const struct entry *,
     enum trial how, char *why, const char *policy);
+/* Adds a row of one that is left as it was, if its trial has not. */
+void results_left(
+    struct results *, const struct import_found *, const struct entry *, const char *why);
 /* A file that could not be changed: none of its servers is under kennel. */
 void results_lost(struct results *, const struct import_found *, const char *why);
 /* Prints the table, and what to do about each server that was left as it was. */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "policy/lang/secret_path.h"
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/base/exit_status.h"
@@ -132,14 +133,23 @@ server_has_policy(const struct entry *e)
 	return access(path, F_OK) == 0;
 }
 
+/* The project that its configuration is for, or NULL. */
+static const char *
+project_of(const struct writing *w, const struct import_found *f, const struct entry *e)
+{
+	if (e->project != NULL)
+		return e->project;
+	return f->client->scope == SCOPE_PROJECT ? w->m->project : NULL;
+}
+
 const char *
 server_dir(const struct writing *w, const struct import_found *f, const struct entry *e)
 {
 	if (e->cwd != NULL)
 		return e->cwd;
-	if (e->project != NULL)
-		return e->project;
-	return f->client->scope == SCOPE_PROJECT ? w->m->project : NULL;
+	if (w->m->cwd != NULL)
+		return w->m->cwd;
+	return project_of(w, f, e);
 }
 
 static const char *
@@ -177,6 +187,31 @@ draft_remote(const struct made *made, const char *out)
 	if (r < 0)
 		log_error("unable to write %s: %s", out, strerror(-r));
 	return r < 0 ? EXIT_INPUT : 0;
+}
+
+/* Options with a value: the directories, and where the registry is. The number of words. */
+static int
+put_places(const struct writing *w, const struct made *made, const char *work,
+    bool installs, char **word)
+{
+	const struct entry *e = made->entry;
+	const struct {
+		const char *name, *value; /* NULL: left out */
+	} row[] = {
+	    {"--work", work},
+	    {"--cwd", e->cwd != NULL ? e->cwd : w->m->cwd},
+	    {"--below", project_of(w, made->file, e)},
+	    {"--to", installs ? w->m->scope : NULL},
+	};
+	int n = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
+		if (row[i].value == NULL)
+			continue;
+		word[n++] = (char *)row[i].name;
+		word[n++] = (char *)row[i].value;
+	}
+	return n;
 }
 
 /* kennel init NAME --env ... --vault ... -o OUT -- COMMAND, or kennel install: an exit
@@ -220,14 +255,7 @@ draft(struct writing *w, const struct made *made, const char *out)
 		word[n++] = (char *)option_of(v);
 		word[n++] = own[own_n++];
 	}
-	if (dir != NULL) {
-		word[n++] = (char *)"--work";
-		word[n++] = (char *)dir;
-	}
-	if (w->m->scope != NULL && verb == install_main) {
-		word[n++] = (char *)"--to";
-		word[n++] = (char *)w->m->scope;
-	}
+	n += put_places(w, made, dir, verb == install_main, word + n);
 	word[n++] = (char *)"--";
 	for (size_t i = 0; i < e->word_n; i++)
 		word[n++] = (char *)e->word[i];
@@ -506,17 +534,6 @@ try(struct writing *w, struct made *made, const char *path)
 	return made->how == TRIAL_FAILED || made->how == TRIAL_REFUSED ? EXIT_INPUT : 0;
 }
 
-/* Its row, if its trial has given it none. */
-static void
-tell_left(struct writing *w, const struct import_found *f, const struct entry *e,
-    const char *why)
-{
-	for (size_t i = 0; i < w->results.n; i++)
-		if (w->results.row[i].entry == e && w->results.row[i].how >= TRIAL_FAILED)
-			return;
-	results_add(&w->results, f, e, TRIAL_FAILED, strdup(why), NULL);
-}
-
 struct made *
 server_make(struct writing *w, const struct import_found *f, const struct entry *e)
 {
@@ -532,7 +549,7 @@ server_make(struct writing *w, const struct import_found *f, const struct entry 
 	}
 	if (r < 0) {
 		made->entry = NULL;
-		tell_left(w, f, e, "no policy can be named after it");
+		results_left(&w->results, f, e, "no policy can be named after it");
 		log_error(
 		    "unable to name a policy after `%s`: rename the server", e->name);
 		return NULL;
@@ -555,7 +572,7 @@ server_make(struct writing *w, const struct import_found *f, const struct entry 
 		    w->why, sizeof(w->why), "its secrets could not be stored"); /* fits */
 	if (status != 0) {
 		take_back(w, made);
-		tell_left(w, f, e, w->why);
+		results_left(&w->results, f, e, w->why);
 		log_error("the server `%s` of %s is left as it is%s", e->name,
 		    f->file.path,
 		    status == EXIT_MISSING ? ": install what is missing, then run "

@@ -424,6 +424,16 @@ take_value(struct import *m, char **argv, int left)
 		m->key_file = argv[1];
 		return 2;
 	}
+	if (strcmp(argv[0], "--cwd") == 0) {
+		static char cwd[PATH_MAX];
+
+		if (realpath(argv[1], cwd) == NULL) {
+			draft_work_refused(argv[1], -errno);
+			return -EXIT_INPUT;
+		}
+		m->cwd = cwd;
+		return 2;
+	}
 	if (strcmp(argv[0], "--to") == 0) {
 		m->scope = argv[1];
 		return draft_scope_ok(argv[1]) ? 2 : -EXIT_USAGE;

@@ -32,6 +32,7 @@
 struct install {
 	const char *name; /* of the server */
 	const char *out;  /* -o, or NULL */
+	const char *cwd;  /* --cwd, or NULL */
 	struct package_options how;
 	char *option[INSTALL_OPTIONS_MAX]; /* for `kennel init` */
 	int option_n;

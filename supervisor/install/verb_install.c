@@ -33,6 +33,8 @@ static const struct {
 	bool valued;
 } drafting[] = {
     {"--work", true},
+    {"--cwd", true},
+    {"--below", true},
     {"--env", true},
     {"--secret", true},
     {"--vault", true},
@@ -85,9 +87,13 @@ install_and_draft(const struct install *in)
 {
 	static struct installed done; /* large */
 	struct package_source from;
+	char here[PATH_MAX];
 	char *start[2];
 	int rest, status;
 
+	if (draft_project_program(
+		in->cwd == NULL ? "." : in->cwd, in->command_n, in->command, here))
+		return draft(in, 0, NULL, 0); /* the project has the package */
 	if (python_is(in->command_n, in->command)) {
 		if (in->how.require_signatures) {
 			log_error("no signatures of Python's packages are verified: "
@@ -171,6 +177,8 @@ take_option(struct install *in, char **argv, int left)
 			continue;
 		for (int k = 0; k < n; k++)
 			in->option[in->option_n++] = argv[k];
+		if (strcmp(argv[0], "--cwd") == 0)
+			in->cwd = argv[1];
 		return n;
 	}
 	return 0;

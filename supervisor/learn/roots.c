@@ -127,6 +127,9 @@ learn_roots(struct learn *l, const char **ret_why)
 			add_script(l);
 	}
 	add_root(l, d->work, true, false);
+	add_root(l, d->project, false, false);
+	if (d->cwd[0] == '\0' || draft_cwd_refused(d) == NULL)
+		add_root(l, d->cwd, false, false);
 	for (size_t i = 0; i < d->path_n; i++)
 		add_path(l, &d->path[i]);
 	for (size_t i = 0; i < l->root_n; i++) {
