@@ -141,14 +141,21 @@ put_summary(struct buf *out, struct json def)
 	quote(out, text, n);
 }
 
+/* Neither a word in its description nor one in its schema is its annotation. */
 static bool
-only_reads(const struct item *i)
+is_read_only(struct json definition)
 {
 	struct json annotations, hint;
 
-	return i->pinned && json_get(i->def, "annotations", &annotations) == 0 &&
+	return json_get(definition, "annotations", &annotations) == 0 &&
 	       json_get(annotations, "readOnlyHint", &hint) == 0 &&
 	       hint.type == JSON_IS_TRUE;
+}
+
+static bool
+only_reads(const struct item *i)
+{
+	return i->pinned && is_read_only(i->def);
 }
 
 struct found {
@@ -162,16 +169,14 @@ put_own_hit(struct found *f, const struct own_tool *t)
 {
 	struct json_message m;
 
+	if (json_scan((const uint8_t *)t->definition, strlen(t->definition), &m) < 0)
+		m.root = (struct json){.type = JSON_IS_NONE}; /* a test scans each */
 	(void)buf_puts(f->out, "{\"name\":"); /* errors surface at the end */
 	quote_text(f->out, t->name);
 	(void)buf_puts(f->out, ",\"summary\":"); /* likewise */
-	if (json_scan((const uint8_t *)t->definition, strlen(t->definition), &m) == 0)
-		put_summary(f->out, m.root);
+	put_summary(f->out, m.root);
 	(void)buf_printf(f->out, ",\"facet\":\"%s\",\"mutates\":%s,\"pinned\":true}",
-	    facet_name(t->facet),
-	    strstr(t->definition, "\"readOnlyHint\":true") != NULL
-		? "false"
-		: "true"); /* likewise */
+	    facet_name(t->facet), is_read_only(m.root) ? "false" : "true"); /* likewise */
 }
 
 /* Callback of the search. */
@@ -380,8 +385,7 @@ describe_own(struct hub *h, struct incoming *in, const struct own_tool *t)
 	buf_clear(out);
 	(void)buf_printf(
 	    out, "{\"name\":\"%s\"", t->name); /* errors surface at the end */
-	put_definition(out, m.root,
-	    strstr(t->definition, "\"readOnlyHint\":true") == NULL, facet_name(t->facet));
+	put_definition(out, m.root, !is_read_only(m.root), facet_name(t->facet));
 	(void)buf_puts(
 	    out, ",\"approval\":\"auto\",\"verdict\":\"allow\",\"pinned\":true}");
 	reply_tool(h, in, out, NULL, false);

@@ -54,6 +54,11 @@ REFUSED = [
     (form(requestedSchema={"type": "object", "properties": {"x\r[b] pw": {"type": "string"}}}), "field"),
     (form(**{"[b] pw": 1}), "field"),
     (schema(default="[b] pw"), "choice"),
+    *[(schema(default=before + "%sb%s pw" % tuple(pair)), "choice") for before in ("", "- ", "\u201c", "x\n\u2605 ") for pair in (
+        "\uff3b\uff3d", "\u3010\u3011", "\u3014\u3015", "\u301a\u301b", "\u27e6\u27e7", "\u2045\u2046", "\ufe5d\ufe5e", "\ufe47\ufe48", "\u298b\u298c",
+        "\u23a1\u23a4", "\u2772\u2773", "\u169b\u169c", "\u0f3a\u0f3b", "\u228f\u2290", "\u2503\u2503", "\u2e22\u2e23", "\u300c\u300d", "\u2308\u2309")],
+    *[(schema(default=before + "[b] pw"), "choice") for before in ("- ", '"', "*", "> ", "(", "\u2022 ", "\ufe0f", "\u2605", "\U0001f511 ", "\u0301", "x\n- ")],
+    (form(requestedSchema={"type": "object", "properties": {"\u3010b\u3011 pw": {"type": "string"}}}), "field"),
     (schema(default="x\n[b] pw"), "choice"),
     (schema(enum=["ok", "\uff3bb\uff3d pw"]), "choice"),
     (schema(const="x\x1b[1A"), "choice"),
@@ -63,6 +68,8 @@ REFUSED = [
     "javascript:alert(1)", "JavaScript:alert(1)", "http://example.org/", "http://localhost:8080/", "http://127.0.0.1/", "file:///etc/passwd",
     "data:text/html,x", " https://example.org/", "HTTPS://example.org/", "https:/example.org/", "https:///x", "https://b.example@evil.example/",
     "https://b.example%40evil.example/", "https://b.example\\@evil.example/", "https://evil.example/\u202egro", "https://x/\n[b]", "", 5, None)]
+# choices that no person reads as a name
+PLAIN = ["(none)", "<unset>", "a [default]", "2 [b]", "$5", "\u20ac5", "\u2192 next", "\u65e5\u672c [b]", "\u00e9 [b]", "\u0431 \u3010x\u3011", "\u2605\u2605", "\U0001f511", "--x", ""]
 # what passes, as the agent gets it
 PASSES = [
     (form(), form(message="[a] m")),
@@ -78,6 +85,7 @@ PASSES = [
          "c": {"type": "string", "enum": ["1", "2"], "enumNames": ["[a] [b] one", "[a] two"]},
          "d": {"type": "array", "items": {"anyOf": [{"const": "1", "title": "[a] [b] 1"}]}}}, "required": ["c"]})),
     (form(title="[b] t"), form(message="[a] m", title="[a] [b] t")),
+    (schema(enum=PLAIN), {**schema(enum=PLAIN), "message": "[a] m"}),
 ]
 
 

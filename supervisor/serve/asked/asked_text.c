@@ -7,7 +7,8 @@
  *	systemPrompt			a first line that names the server
  *	url				https, without user info
  *	includeContext			this server's, or none
- *	keys, choices, defaults		as they are; none begins a line with "["
+ *	keys, choices, defaults		as they are; no line has a bracket before its first
+ *					letter or digit
  *
  * Trusts nothing of the request.
  */
@@ -145,6 +146,59 @@ asked_name(struct edits *e, struct json value, const struct task_texts *texts)
 
 /* ---- a form ---------------------------------------------------------------------- */
 
+struct range {
+	uint32_t first, last;
+};
+
+static bool
+is_in(uint32_t c, const struct range *range, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (c >= range[i].first && c <= range[i].last)
+			return true;
+	return false;
+}
+
+/*
+ * Could it be read as the bracket of a name? Outside of ASCII: all punctuation of Unicode that
+ * opens, closes or quotes (Ps, Pe, Pi, Pf; 15.0), parts of brackets, frames and square
+ * signs. Of ASCII only "[": a choice may be "(none)".
+ */
+static bool
+is_bracket(uint32_t c)
+{
+	static const struct range range[] = {{'[', '['}, {0xab, 0xab}, {0xbb, 0xbb},
+	    {0xf3a, 0xf3d}, {0x169b, 0x169c}, {0x2018, 0x201f}, {0x2039, 0x203a},
+	    {0x2045, 0x2046}, {0x207d, 0x207e}, {0x208d, 0x208e}, {0x228f, 0x2292},
+	    {0x2308, 0x230b}, {0x2329, 0x232a}, {0x239b, 0x23b5}, {0x2500, 0x257f},
+	    {0x2768, 0x2775}, {0x27c5, 0x27c6}, {0x27e6, 0x27ef}, {0x2983, 0x2998},
+	    {0x29d8, 0x29db}, {0x29fc, 0x29fd}, {0x2e02, 0x2e05}, {0x2e09, 0x2e0a},
+	    {0x2e0c, 0x2e0d}, {0x2e1c, 0x2e1d}, {0x2e20, 0x2e29}, {0x2e42, 0x2e42},
+	    {0x2e55, 0x2e5c}, {0x3008, 0x3011}, {0x3014, 0x301b}, {0x301d, 0x301f},
+	    {0xfd3e, 0xfd3f}, {0xfe17, 0xfe18}, {0xfe35, 0xfe44}, {0xfe47, 0xfe48},
+	    {0xfe59, 0xfe5e}, {0xff08, 0xff09}, {0xff3b, 0xff3b}, {0xff3d, 0xff3d},
+	    {0xff5b, 0xff5b}, {0xff5d, 0xff5d}, {0xff5f, 0xff60}, {0xff62, 0xff63}};
+	char memory[2];
+	const char *like = codepoint_ascii(c, memory);
+
+	return is_in(c, range, ARRAY_LEN(range)) || (like != NULL && like[0] == '[');
+}
+
+/* Can a line before a name have it? All but letters and digits, by blocks. */
+static bool
+is_before(uint32_t c)
+{
+	static const struct range range[] = {{0, '0' - 1}, {'9' + 1, 'A' - 1},
+	    {'Z' + 1, 'a' - 1}, {'z' + 1, 0xa9}, {0xab, 0xb4}, {0xb6, 0xb9}, {0xbb, 0xbf},
+	    {0xd7, 0xd7}, {0xf7, 0xf7}, {0x2b0, 0x36f}, {0x1ab0, 0x1aff},
+	    {0x1dc0, 0x1dff}, {0x2000, 0x2070}, {0x2074, 0x207e}, {0x20a0, 0x2bff},
+	    {0x2e00, 0x2e7f}, {0x3000, 0x303f}, {0xe000, 0xf8ff}, {0xfe00, 0xfe6f},
+	    {0xff00, 0xff0f}, {0xff1a, 0xff20}, {0xff3b, 0xff40}, {0xff5b, 0xff65},
+	    {0xffe0, 0xffff}, {0x1f000, 0x1faff}, {0xe0000, 0x10ffff}};
+
+	return is_in(c, range, ARRAY_LEN(range)) || is_blank(c);
+}
+
 /* What has no place for a name: it must not look as if it had one. */
 static bool
 is_nameless(struct json value)
@@ -159,10 +213,9 @@ is_nameless(struct json value)
 	while (fits && p < end) {
 		uint32_t c = utf8_take(&p, end);
 
-		/* 0xff3b is a full-width bracket */
-		fits = c == '\n' || !(is_effect(c) || is_break(c) ||
-					(begins && (c == '[' || c == 0xff3b)));
-		begins = is_break(c) || (begins && is_blank(c));
+		fits = c == '\n' ||
+		       !(is_effect(c) || is_break(c) || (begins && is_bracket(c)));
+		begins = is_break(c) || (begins && is_before(c));
 	}
 	free(text);
 	return fits;
