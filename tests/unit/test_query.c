@@ -681,6 +681,35 @@ test_schema_unread(void **state)
 	drop_copy(folder);
 }
 
+/* A recorder that creates a log has committed no table yet: the query waits for it. */
+static void
+test_schema_late(void **state)
+{
+	char folder[128], db[160], made[176], name[64];
+	sqlite3 *empty;
+	pid_t pid;
+	int status;
+
+	new_copy(folder, db);
+	(void)snprintf(made, sizeof(made), "%s.made", db);
+	assert_int_equal(rename(db, made), 0);
+	assert_int_equal(sqlite3_open(db, &empty), SQLITE_OK);
+	assert_int_equal(
+	    sqlite3_exec(empty, "PRAGMA user_version=2", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(schema_compare(empty, name, sizeof(name)), -ENODATA);
+	assert_int_equal(sqlite3_close(empty), SQLITE_OK);
+	assert_int_equal(ask_in(folder, "log"), ASK_FAILED); /* it stays so */
+	pid = test_fork();
+	if (pid == 0) {
+		(void)usleep(300000);
+		_exit(rename(made, db) < 0);
+	}
+	assert_int_equal(ask_in(folder, "log"), ASK_OK);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	drop_copy(folder);
+}
+
 /* Bytes turned over anywhere: an answer or a refusal, never anything else. */
 static void
 test_flipped(void **state)
@@ -1017,6 +1046,7 @@ main(void)
 	    cmocka_unit_test(test_hidden),
 	    cmocka_unit_test(test_schema),
 	    cmocka_unit_test(test_schema_unread),
+	    cmocka_unit_test(test_schema_late),
 	    cmocka_unit_test(test_flipped),
 	    cmocka_unit_test(test_as_of),
 	};

@@ -282,15 +282,21 @@ reader_open_log(const char *path, struct reader *ret, char why[AUDIT_WHY_MAX])
 			return 0;
 		if (reader_changed(ret))
 			r = -EAGAIN;
-		(void)snprintf(why, AUDIT_WHY_MAX, "%s: %.200s",
-		    r == -EBADMSG ? "the schema is not kennel's"
-				  : "unable to read the schema",
-		    r == -EBADMSG ? log_quote(shown, sizeof(shown), name, strlen(name))
-				  : sqlite3_errmsg(ret->db));
+		if (r == -ENODATA)
+			(void)snprintf(why, AUDIT_WHY_MAX,
+			    "it has no tables: a recorder is creating it, or was cut "
+			    "off");
+		else
+			(void)snprintf(why, AUDIT_WHY_MAX, "%s: %.200s",
+			    r == -EBADMSG ? "the schema is not kennel's"
+					  : "unable to read the schema",
+			    r == -EBADMSG
+				? log_quote(shown, sizeof(shown), name, strlen(name))
+				: sqlite3_errmsg(ret->db));
 		reader_close(ret);
-		if (r == -EAGAIN)
+		if (r == -EAGAIN || r == -ENODATA)
 			(void)nanosleep(&pause, NULL);
-	} while (r == -EAGAIN && loop_now() < until);
+	} while ((r == -EAGAIN || r == -ENODATA) && loop_now() < until);
 	return r;
 }
 

@@ -123,6 +123,8 @@ schema_compare(sqlite3 *db, char *name, size_t name_cap)
 	}
 	if (r == 0 && code != SQLITE_DONE)
 		r = sqlite_errno(code);
+	else if (r == 0 && i == 0)
+		r = -ENODATA;
 	else if (r == 0 && i < schema_rows)
 		r = differs(schema_row[i].name, name, name_cap);
 	if (r == -EBADMSG && code != SQLITE_DONE && code != SQLITE_OK)

@@ -26,7 +26,8 @@ extern const size_t schema_rows;
  * another attempt may succeed; -ENOMEM; -ENOSPC; -EIO. */
 int sqlite_errno(int code);
 
-/* Compares the schema byte for byte with ours. 0; -EBADMSG: name is the first object that
+/* Compares the schema byte for byte with ours. 0; -ENODATA: it has no object yet, as while a
+ * recorder creates the file; -EBADMSG: name is the first object that
  * differs, as it is in the file; or another result of sqlite_errno: it could not be read,
  * and nothing is known about it. */
 int schema_compare(struct sqlite3 *, char *name, size_t name_cap);
