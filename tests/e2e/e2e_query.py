@@ -1181,6 +1181,29 @@ def tail_of_two():
     equal(reads(TMP + "/tail-two.out"), shown, "a record of the other log was shown")
 
 
+@test("a witness signs one of many requests that come at once from the same state")
+def witness_at_once():
+    env = {"KENNEL_HOME": TMP + "/witness-once"}
+    os.makedirs(env["KENNEL_HOME"], mode=0o700)
+    where = env["KENNEL_HOME"] + "/"
+    equal(kexec("    run %s **\n" % words(WITNESS), [WITNESS, "exit", "0"], env=env).returncode, 0)
+    r = run([KENNEL, "audit", "witness", "key", "--key", where + "key", "--name", "example.com/w"], env=env)
+    equal(r.returncode, 0, r.stderr)
+    r = run([KENNEL, "audit", "witness", "request", "--old", "0"], env=env)
+    equal(r.returncode, 0, r.stderr)
+    with open(where + "request", "wb") as f:
+        f.write(r.stdout)
+    vkey = reads(where + "audit/origin.vkey").decode().strip()
+    for n in range(4):
+        sign = [KENNEL, "audit", "witness", "sign", "--key", where + "key", "--name", "example.com/w",
+                "--state", where + "state-%d" % n, "--log", vkey]
+        many = [start(sign, env=environment(env), stdin=open(where + "request", "rb"), stdout=subprocess.PIPE,
+                      stderr=subprocess.PIPE) for _ in range(12)]
+        out = [(p.communicate(timeout=30), p.returncode)[::-1] for p in many]
+        equal(sorted(status for status, _ in out), [0] + 11 * [1], [o[1][1] for o in out])
+        equal(sum(len(o[1][0]) > 0 for o in out), 1, "more than one signature")
+
+
 @test("touched: of the mounts above a path the deepest decides, and a hidden path could not be seen")
 def touched():
     env, folder = {"KENNEL_HOME": TMP + "/touched-home"}, os.path.realpath(TMP) + "/touched"

@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -142,6 +143,24 @@ read_state(const char *path, struct checkpoint *ret)
 	return r;
 }
 
+/* The renaming is on disk, too. */
+static int
+sync_directory(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char dir[AUDIT_PATH_MAX];
+	int fd, r = 0;
+
+	(void)snprintf(dir, sizeof(dir), "%.*s",
+	    slash == NULL || slash == path ? 1 : (int)(slash - path),
+	    slash == NULL ? "." : path); /* shorter than path */
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fsync(fd) < 0)
+		r = -errno;
+	fd_close(&fd);
+	return r;
+}
+
 /* On disk before the signature is printed. Otherwise the witness could sign another
  * history after a crash. */
 static int
@@ -164,7 +183,27 @@ write_state(const char *path, const struct checkpoint *cp)
 	fd_close(&fd);
 	if (r == 0 && rename(beside, path) < 0)
 		r = -errno;
-	return r;
+	return r == 0 ? sync_directory(path) : r;
+}
+
+/* One signature at a time: two that read the same state could sign two histories. The key's
+ * file is locked, because the state is replaced. */
+static int
+lock_key(const char *path, int *ret_fd)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), r;
+
+	if (fd < 0)
+		return -errno;
+	while (flock(fd, LOCK_EX) < 0) {
+		if (errno == EINTR)
+			continue;
+		r = -errno;
+		fd_close(&fd);
+		return r;
+	}
+	*ret_fd = fd;
+	return 0;
 }
 
 static const char *
@@ -222,7 +261,7 @@ sign(const struct asked *asked)
 	char *text = NULL;
 	size_t len = 0;
 	bool first = false;
-	int r;
+	int r, lock = -1;
 
 	r = fd_slurp(STDIN_FILENO, REQUEST_MAX, &text, &len);
 	if (r == 0)
@@ -231,6 +270,8 @@ sign(const struct asked *asked)
 		r = slot_file(asked->key, false, &key);
 	if (r == 0)
 		r = vkey_make(asked->name, NOTE_COSIGNATURE, key_public(key), &vkey);
+	if (r == 0)
+		r = lock_key(asked->key, &lock);
 	if (r == 0) {
 		r = read_state(asked->state, &last);
 		first = r == -ENOENT;
@@ -242,6 +283,7 @@ sign(const struct asked *asked)
 		r = write_state(asked->state, &w.cp);
 	if (r == 0 && why == NULL)
 		r = put_cosignature(&w, &vkey, key);
+	fd_close(&lock); /* unlocks */
 	free(text);
 	key_free(key);
 	if (why != NULL)
