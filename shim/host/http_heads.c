@@ -78,7 +78,24 @@ drop(struct http_heads *h, struct http_connection *c)
 	http_heads_ended(c);
 }
 
-/* The end of the connection ends the text. */
+/* What still arrives after a refusal is read and discarded, for a bounded time and number of
+ * bytes: a close while bytes arrive resets the connection, and its peer can lose the reply
+ * before it has read it. */
+static void
+discard(struct http_heads *h, struct http_connection *c)
+{
+	ssize_t n;
+
+	while ((n = recv(c->fd, h->head, sizeof(h->head), MSG_DONTWAIT)) > 0) {
+		c->taken += (size_t)n;
+		if (c->taken > HTTP_LINGER_MAX)
+			break;
+	}
+	if (n >= 0 || (errno != EAGAIN && errno != EINTR))
+		drop(h, c);
+}
+
+/* The end of this side ends the text. */
 static void
 refuse(struct http_heads *h, struct http_connection *c)
 {
@@ -89,7 +106,14 @@ refuse(struct http_heads *h, struct http_connection *c)
 	    "the head of the request is too large, or has a control byte\n";
 
 	(void)send(c->fd, reply, sizeof(reply) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-	drop(h, c); /* a peer that does not take the reply goes without one */
+	/* a peer that does not take the reply goes without one; syscalls: shutdown */
+	if (shutdown(c->fd, SHUT_WR) < 0) {
+		drop(h, c);
+		return;
+	}
+	c->state = HTTP_REFUSED;
+	c->end = loop_now() + HTTP_LINGER_MS * LOOP_MS;
+	discard(h, c);
 }
 
 /* Looks at the head, and leaves it in the socket; ended: no more of it will come. Was the
@@ -161,14 +185,20 @@ take(struct http_heads *h, int listener)
 	}
 }
 
-/* Closes connections whose head did not arrive in time. */
+static bool
+is_ours(const struct http_connection *c)
+{
+	return c->state == HTTP_ARRIVES || c->state == HTTP_REFUSED;
+}
+
+/* Closes connections whose head, or whose rest after a refusal, did not arrive in time. */
 static void
 expire(struct http_heads *h)
 {
 	uint64_t now = loop_now();
 
 	for (size_t i = 0; i < h->most; i++)
-		if (h->at[i].state == HTTP_ARRIVES && h->at[i].end <= now)
+		if (is_ours(&h->at[i]) && h->at[i].end <= now)
 			drop(h, &h->at[i]);
 }
 
@@ -178,7 +208,7 @@ lower_to_next_end(const struct http_heads *h, uint64_t *ret_ms)
 	uint64_t now = loop_now(), left;
 
 	for (size_t i = 0; i < h->most; i++) {
-		if (h->at[i].state != HTTP_ARRIVES)
+		if (!is_ours(&h->at[i]))
 			continue;
 		left = h->at[i].end > now ? (h->at[i].end - now) / LOOP_MS + 1 : 0;
 		*ret_ms = left < *ret_ms ? left : *ret_ms;
@@ -192,7 +222,7 @@ http_heads_run(struct http_heads *h, uint64_t *ret_ms)
 	size_t given_n = 0;
 	int n;
 
-	/* syscalls: epoll_wait epoll_ctl accept4 recvfrom sendto close */
+	/* syscalls: epoll_wait epoll_ctl accept4 recvfrom sendto shutdown close */
 	for (size_t i = 0; i < h->most; i++) /* given, but the library did not start it */
 		if (h->at[i].state == HTTP_GIVEN)
 			http_heads_ended(&h->at[i]);
@@ -200,7 +230,9 @@ http_heads_run(struct http_heads *h, uint64_t *ret_ms)
 	for (int i = 0; i < n; i++) {
 		size_t number = (size_t)got[i].data.u64;
 
-		if (number < h->most && h->at[number].state == HTTP_ARRIVES)
+		if (number < h->most && h->at[number].state == HTTP_REFUSED)
+			discard(h, &h->at[number]);
+		else if (number < h->most && h->at[number].state == HTTP_ARRIVES)
 			given_n += look(h, &h->at[number],
 			    (got[i].events & (EPOLLRDHUP | EPOLLHUP)) != 0);
 	}

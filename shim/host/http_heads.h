@@ -20,6 +20,8 @@
 
 #define HTTP_HEAD_MAX        (16u << 10) /* bytes of a head */
 #define HTTP_CONNECTIONS_MAX 64
+#define HTTP_LINGER_MS       2000         /* for the rest of a refused request */
+#define HTTP_LINGER_MAX      (256u << 10) /* bytes of it */
 
 enum http_head {
 	HTTP_HEAD_PART, /* its end is not here yet */
@@ -29,9 +31,10 @@ enum http_head {
 enum http_head http_head_check(const uint8_t *, size_t);
 
 struct http_connection {
-	enum { HTTP_FREE, HTTP_ARRIVES, HTTP_GIVEN, HTTP_STARTED } state;
-	int fd; /* owned while HTTP_ARRIVES */
+	enum { HTTP_FREE, HTTP_ARRIVES, HTTP_REFUSED, HTTP_GIVEN, HTTP_STARTED } state;
+	int fd; /* owned while HTTP_ARRIVES, HTTP_REFUSED */
 	uint64_t end;
+	size_t taken;        /* bytes that were discarded after the refusal */
 	unsigned int *other; /* of loopback_peers */
 	struct sockaddr_storage peer;
 	socklen_t peer_len;
