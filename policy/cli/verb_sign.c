@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -245,7 +246,9 @@ rows_put(const struct sealed_file *f, struct sign_head *h, const struct sign_row
 
 /* ---- the list of current policies ------------------------------------------- */
 
-#define LIST_LEN_MAX (256u << 10)
+#define LIST_LEN_MAX  (256u << 10)
+#define LOCK_PAUSE_NS 20000000
+#define LOCK_TRIES    1000 /* 20 s */
 
 struct list_update {
 	struct buf *out;
@@ -327,12 +330,49 @@ list_make(const char *path, const struct sealed_file *f, const struct sign_messa
 	return r < 0 ? verb_unable("write", path, -ENOMEM) : EXIT_OK;
 }
 
+/* Locks the directory of the list, which stays when the list is replaced: of two signatures
+ * at once, the second reads what the first wrote. Everyone who can read the directory can hold the lock, so the wait
+ * is bounded; then nothing is written. */
+static int
+list_lock(const char *path, int *ret_fd)
+{
+	const struct timespec pause = {.tv_nsec = LOCK_PAUSE_NS};
+	const char *slash = strrchr(path, '/');
+	char dir[PATH_MAX];
+	int fd, n;
+
+	n = snprintf(dir, sizeof(dir), "%.*s",
+	    slash == NULL   ? 1
+	    : slash == path ? 1
+			    : (int)(slash - path),
+	    slash == NULL ? "." : path);
+	if (n < 0 || (size_t)n >= sizeof(dir))
+		return -ENAMETOOLONG;
+	/* syscalls: openat flock */
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	for (n = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; n++) {
+		if (errno != EINTR && (errno != EWOULDBLOCK || n == LOCK_TRIES)) {
+			n = -errno;
+			fd_close(&fd);
+			return n;
+		}
+		(void)nanosleep(&pause, NULL); /* syscalls: nanosleep clock_nanosleep */
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
 static int
 list_update(const char *path, const struct sealed_file *f, const struct sign_message *m)
 {
 	struct buf names, out;
-	int status, r;
+	int status, r, lock = -1;
 
+	r = list_lock(path, &lock);
+	if (r < 0)
+		return verb_unable("lock the directory of", path, r);
 	buf_init(&names, LIST_LEN_MAX);
 	buf_init(&out, LIST_LEN_MAX);
 	status = list_make(path, f, m, &names, &out);
@@ -341,6 +381,7 @@ list_update(const char *path, const struct sealed_file *f, const struct sign_mes
 		if (r < 0)
 			status = verb_unable("write", path, r);
 	}
+	fd_close(&lock); /* unlocks */
 	buf_free(&names);
 	buf_free(&out);
 	return status;

@@ -1,5 +1,6 @@
 """Signed policies: what /etc/kennel/trust wants is what starts, each refusal beside
 a start.  /etc and /var/lib are covered in a mount namespace of the test's own."""
+import fcntl
 import os
 import sys
 
@@ -219,6 +220,41 @@ def current():
     if r.returncode == 77:
         skip("no overlay can be mounted here")
     equal(r.stdout.decode(), CURRENT_WANTED, r.stderr.decode()[-3000:])
+
+
+@test("policies that are signed at the same time are all in the list of current policies", 120)
+def signed_at_once():
+    env = environment({"HOME": TMP + "/at-once"})
+    os.makedirs(env["HOME"])
+    where = env["HOME"]
+    equal(run([KENNEL, "policy", "key", "new", where + "/k"], env=env).returncode, 0)
+    names = ["s%d" % i for i in range(16)]
+    for n in names:
+        with open(where + "/" + n, "w") as f:
+            f.write("server %s {\n    run %s **\n}\n" % (n, words(WITNESS)))
+        os.chmod(where + "/" + n, 0o600)
+        r = run([KENNEL, "policy", "compile", where + "/" + n, "-o", where + "/" + n + ".sealed"], env=env)
+        equal(r.returncode, 0, r.stderr)
+
+    def sign(n):
+        return [KENNEL, "policy", "sign", where + "/" + n + ".sealed", "--key", where + "/k", "--current", where + "/current"]
+    for _ in range(3):
+        started = [start(sign(n), env=env, stderr=subprocess.PIPE) for n in names]
+        for p in started:
+            equal(p.wait(60), 0, p.stderr.read())
+        text = reads(where + "/current").decode().splitlines()
+        equal((text[0], text[-1]), ("kennel-current-1", "end"))
+        equal(sorted(line.split()[2] for line in text[1:-1]), sorted(names), "each once")
+        os.unlink(where + "/current")
+    # a directory that stays locked: an error within a bounded time, and no list
+    fd = os.open(where, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    r = run(sign("s0"), env=env, timeout=60)
+    equal(r.returncode, 78, r.stderr)
+    within(b"unable to lock the directory of", r.stderr)
+    check(not os.path.exists(where + "/current"))
+    os.close(fd)
+    equal(run(sign("s0"), env=env).returncode, 0, "the control: not locked")
 
 
 if __name__ == "__main__":
