@@ -8,6 +8,7 @@
 #include "policy/base/arena.h"
 #include "policy/check/check.h"
 #include "policy/lang/scalar.h"
+#include "policy/sealed/policy.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -186,6 +187,40 @@ secret_files(struct check *c)
 		    SECRET_FILE_FD, (unsigned long long)(SECRET_FILE_FD + n));
 }
 
+/* ---- timeouts ------------------------------------------------------------- */
+
+/* Progress prolongs a call, so the bound of that is no less than the call's own time. */
+static void
+call_most(struct check *c)
+{
+	static const struct policy none = {0};
+	static const struct sealed_server defaults = {0};
+	uint64_t call = policy_limit(&none, &defaults, TIMEOUT_CALL), most = 0;
+	const struct word *at = NULL;
+	const struct stmt *s;
+
+	for (size_t i = 0; i < c->server->stmt_n; i++) {
+		s = &c->server->stmt[i];
+		for (size_t k = 0; s->kw == KW_TIMEOUT && k + 1 < s->word_n; k += 2) {
+			enum sealed_limit_kind kind = limit_kind(s->kw, s->word[k].text);
+
+			if (kind != TIMEOUT_CALL && kind != TIMEOUT_MOST)
+				continue;
+			if (kind == TIMEOUT_MOST)
+				at = &s->word[k + 1];
+			/* a value that is not valid is reported elsewhere */
+			if (limit_value(kind, s->word[k + 1].text,
+				kind == TIMEOUT_CALL ? &call : &most) != 0)
+				return;
+		}
+	}
+	if (at != NULL && most < call)
+		diag_error(c->diag, at->at,
+		    "too short: `most` bounds a call that sends progress, and a call "
+		    "without progress may take %llu ms; set `most` to that or more",
+		    (unsigned long long)call);
+}
+
 /* ---- limits of calls ------------------------------------------------------ */
 
 /* A session keeps the time of each call that a rate counts. */
@@ -225,6 +260,7 @@ conflict_server(struct tree *tree, const struct server *server, struct diag *dia
 		claim_stmt(&c, &list, &server->stmt[i]);
 	claims_report(&c, &list, " in this server");
 	secret_files(&c);
+	call_most(&c);
 	rates(&c);
 }
 

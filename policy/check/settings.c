@@ -57,7 +57,7 @@ check_require(struct check *c, struct stmt *s)
 
 static const char *const limit_words[] = {
     "memory", "processes", "files", "cpu", "output", "input"};
-static const char *const timeout_words[] = {"call", "ask", "start", "idle"};
+static const char *const timeout_words[] = {"call", "ask", "start", "idle", "most"};
 
 static void
 limit_unknown(struct check *c, const struct stmt *s, const struct word *w)
@@ -74,7 +74,7 @@ limit_unknown(struct check *c, const struct stmt *s, const struct word *w)
 	else
 		diag_error(c->diag, w->at, "unknown %s `%s`: expected %s",
 		    keyword_name(s->kw), show(&sh, w),
-		    timeout ? "call, ask, start or idle"
+		    timeout ? "call, most, ask, start or idle"
 			    : "memory, processes, files, cpu, output or input");
 }
 
@@ -90,6 +90,7 @@ static const char *const limit_takes[] = {
     [TIMEOUT_ASK] = "a time from 1ms to 30d, as in 30s",
     [TIMEOUT_START] = "a time from 1ms to 30d, as in 30s",
     [TIMEOUT_IDLE] = "a time from 1ms to 30d, as in 30s",
+    [TIMEOUT_MOST] = "a time from 1ms to 30d, as in 30m",
 };
 
 void

@@ -195,6 +195,7 @@ static const struct limit_row {
     [TIMEOUT_ASK] = {"ask", KW_TIMEOUT, unit_ms, 1, 30ULL * 86400000},
     [TIMEOUT_START] = {"start", KW_TIMEOUT, unit_ms, 1, 30ULL * 86400000},
     [TIMEOUT_IDLE] = {"idle", KW_TIMEOUT, unit_ms, 1, 30ULL * 86400000},
+    [TIMEOUT_MOST] = {"most", KW_TIMEOUT, unit_ms, 1, 30ULL * 86400000},
 };
 #define LIMIT_N (ARRAY_LEN(limit_rows))
 

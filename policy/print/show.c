@@ -326,6 +326,7 @@ show_limits(const struct policy *p, const struct sealed_server *s, FILE *f)
 	    [TIMEOUT_ASK] = " ms",
 	    [TIMEOUT_START] = " ms",
 	    [TIMEOUT_IDLE] = " ms",
+	    [TIMEOUT_MOST] = " ms",
 	};
 	uint64_t value;
 	int kind;

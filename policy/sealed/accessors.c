@@ -80,6 +80,7 @@ static const struct {
     [TIMEOUT_ASK] = {"ask", 300 * 1000ull},
     [TIMEOUT_START] = {"start", 20 * 1000ull},
     [TIMEOUT_IDLE] = {"idle", 0},
+    [TIMEOUT_MOST] = {"most", 0}, /* that of a call: policy_limit */
 };
 
 const struct sealed_require *
@@ -103,6 +104,8 @@ policy_limit(
 	for (i = 0; i < s->limits.n; i++)
 		if (p->limit[s->limits.first + i].kind == kind)
 			return p->limit[s->limits.first + i].value;
+	if (kind == TIMEOUT_MOST)
+		return policy_limit(p, s, TIMEOUT_CALL);
 	return (size_t)kind < ARRAY_LEN(limits) ? limits[kind].value : 0;
 }
 

@@ -507,11 +507,12 @@ enum sealed_limit_kind {
 	LIMIT_CPU,        /* percent of one core; needs a cgroup */
 	LIMIT_OUTPUT,     /* bytes of one message from the server */
 	LIMIT_INPUT,      /* bytes of one message from the agent */
-	TIMEOUT_CALL,     /* milliseconds, as are the three below */
+	TIMEOUT_CALL,     /* milliseconds, as are the four below */
 	TIMEOUT_ASK,
 	TIMEOUT_START,
 	TIMEOUT_IDLE,
-	LIMIT_KIND_LAST = TIMEOUT_IDLE,
+	TIMEOUT_MOST, /* of a call that progress prolongs; without a row: TIMEOUT_CALL */
+	LIMIT_KIND_LAST = TIMEOUT_MOST,
 };
 
 struct sealed_limit { /* at most one row per kind and server */

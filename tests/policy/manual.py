@@ -120,7 +120,7 @@ class Writer:
             "NAMES": lambda: pick(["list_*", '"read"', "*", "x"]),
             "CALL": lambda: pick(["io_setup", "mlockall"]),
             "LIMIT": lambda: pick(["memory", "cpu"]), "VALUE": lambda: "64",
-            "TIMEOUT": lambda: pick(["call", "ask", "start", "idle"]),
+            "TIMEOUT": lambda: pick(["call", "ask", "start", "idle", "most"]),
             "RATE": lambda: pick(["30/1m", "1/90s"]), "CALLS": lambda: pick(["1", "100"]),
             "DURATION": lambda: "30s", "DAYS": lambda: "90d", "DATE": lambda: "2999-12-31",
             "NUMBER": lambda: pick(["0", "17", "-2.5e3"]),
