@@ -152,7 +152,7 @@ init_tools_list(const char *file, const char *name, struct tools_found *ret)
 		    strerror(-r));
 		return r;
 	}
-	r = client_open(&c, to, from, "{}");
+	r = client_open(&c, to, from, "{}", CLIENT_START_OF_RUN);
 	if (r == 0)
 		r = add_tools(ret, &c);
 	if (r < 0) {

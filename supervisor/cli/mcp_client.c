@@ -26,6 +26,7 @@
 
 #define QUESTION_MAX (256u << 10)
 #define ID_TEXT_MAX  16
+#define POLL_MS      60000 /* then the deadline is looked at again */
 
 #define CLIENT_INFO "{\"name\":\"kennel\",\"version\":\"1\"}"
 
@@ -76,7 +77,7 @@ hear(struct client *c, uint64_t deadline)
 {
 	enum frame_what what;
 	const uint8_t *line;
-	uint64_t len, now;
+	uint64_t len, now, wait;
 	int r;
 
 	for (;;) {
@@ -91,9 +92,10 @@ hear(struct client *c, uint64_t deadline)
 		now = loop_now();
 		if (now >= deadline)
 			return failed(c, -ETIMEDOUT, "the server did not answer in time");
+		wait = (deadline - now) / LOOP_MS + 1;
 		/* syscalls: poll */
 		(void)poll(&(struct pollfd){.fd = c->from, .events = POLLIN}, 1,
-		    (int)((deadline - now) / LOOP_MS) + 1); /* reported by frame_fill */
+		    wait < POLL_MS ? (int)wait : POLL_MS); /* reported by frame_fill */
 		r = frame_fill(&c->in);
 		if (r == 0)
 			return failed(c, -EPIPE, "the server closed its output");
@@ -200,9 +202,10 @@ answered_no(struct client *c)
 static int
 answer(struct client *c)
 {
-	uint64_t deadline = loop_now() + CLIENT_WAIT_MS * LOOP_MS;
+	uint64_t ms = c->answered ? CLIENT_WAIT_MS : c->start_ms, deadline;
 	int r;
 
+	deadline = ms == CLIENT_START_OF_RUN ? UINT64_MAX : loop_now() + ms * LOOP_MS;
 	if (c->until != 0 && c->until < deadline)
 		deadline = c->until;
 	for (;;) {
@@ -303,27 +306,39 @@ greet(struct client *c)
 	return r == -EPIPE ? failed(c, -EREMOTEIO, why) : r;
 }
 
-int
-client_open(struct client *c, int to, int from, const char *capabilities)
+static int
+open_client(struct client *c)
 {
-	return client_open_until(c, to, from, capabilities, 0);
+	int r;
+
+	buf_init(&c->text, QUESTION_MAX);
+	r = frame_in_init(&c->in, c->from, MCP_MESSAGE_MAX);
+	if (r == 0)
+		r = fd_nonblock(c->from, true);
+	if (r < 0)
+		return failed(c, r, "unable to talk to the server");
+	return greet(c);
+}
+
+int
+client_open(
+    struct client *c, int to, int from, const char *capabilities, uint64_t start_ms)
+{
+	*c = (struct client){
+	    .to = to, .from = from, .shown = capabilities, .start_ms = start_ms};
+	return open_client(c);
 }
 
 int
 client_open_until(
     struct client *c, int to, int from, const char *capabilities, uint64_t until)
 {
-	int r;
-
-	*c = (struct client){
-	    .to = to, .from = from, .shown = capabilities, .until = until};
-	buf_init(&c->text, QUESTION_MAX);
-	r = frame_in_init(&c->in, from, MCP_MESSAGE_MAX);
-	if (r == 0)
-		r = fd_nonblock(from, true);
-	if (r < 0)
-		return failed(c, r, "unable to talk to the server");
-	return greet(c);
+	*c = (struct client){.to = to,
+	    .from = from,
+	    .shown = capabilities,
+	    .start_ms = CLIENT_WAIT_MS,
+	    .until = until};
+	return open_client(c);
 }
 
 void

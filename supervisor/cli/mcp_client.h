@@ -14,9 +14,11 @@
 #include "supervisor/json/json.h"
 #include "supervisor/mcp/line/frame.h"
 
-#define CLIENT_WAIT_MS  30000 /* for one answer */
-#define CLIENT_WHY_MAX  1024
-#define CLIENT_PAGE_MAX (MCP_NAME_MAX + 32) /* params that ask for a page of a list */
+#define CLIENT_WAIT_MS 30000 /* for one answer, but the first */
+/* For the first answer under `kennel run`, which ends a start after `timeout start` itself. */
+#define CLIENT_START_OF_RUN 0
+#define CLIENT_WHY_MAX      1024
+#define CLIENT_PAGE_MAX     (MCP_NAME_MAX + 32) /* params that ask for a page of a list */
 /* From "kennel exec --for-client" in place of a server that was not started, with the reason
  * as params.message. */
 #define CLIENT_REFUSED "kennel/refused"
@@ -27,6 +29,7 @@ struct client {
 	bool modern;           /* 2026-07-28: no initialize, _meta in each request */
 	const char *shown;     /* client capabilities, as a JSON object */
 	unsigned int id;       /* of the last request */
+	uint64_t start_ms;     /* for the first answer; CLIENT_START_OF_RUN */
 	uint64_t until;        /* of loop_now: all answers come before it; 0: no limit */
 	bool answered;         /* the server has answered a request */
 	struct buf text;       /* the current request */
@@ -45,10 +48,11 @@ int client_reap(pid_t);
 
 /*
  * Owns the descriptors from now on. Initializes the server with these client
- * capabilities ("{}"); its response is in m.top[TOP_RESULT]. Returns 0; -ETIMEDOUT,
- * -EPIPE, -EPROTO, -ENOMEM, with why.
+ * capabilities ("{}"); its response is in m.top[TOP_RESULT]. start_ms: for the first answer,
+ * `timeout start` of its policy. Returns 0; -ETIMEDOUT, -EPIPE, -EPROTO, -ENOMEM, with why.
  */
-int client_open(struct client *, int to, int from, const char *capabilities);
+int client_open(
+    struct client *, int to, int from, const char *capabilities, uint64_t start_ms);
 /* The same, for all that is asked of this client, until a time of loop_now. */
 int client_open_until(
     struct client *, int to, int from, const char *capabilities, uint64_t until);

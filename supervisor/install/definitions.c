@@ -98,7 +98,7 @@ definitions_ask(const char *file, const char *name, int argc, char *const *argv,
 		    strerror(-r)); /* fits */
 		return r;
 	}
-	r = client_open(&c, to, from, "{}");
+	r = client_open(&c, to, from, "{}", CLIENT_START_OF_RUN);
 	if (r == 0)
 		r = client_tools(&c, add, ret);
 	if (r < 0)

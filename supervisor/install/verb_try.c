@@ -273,7 +273,7 @@ serve(const struct trial *t)
 		log_error("unable to start kennel: %s", strerror(-r));
 		return EXIT_FAILED;
 	}
-	r = client_open(&c, to, from, "{}");
+	r = client_open(&c, to, from, "{}", CLIENT_START_OF_RUN);
 	if (r == 0) {
 		printf("\nIts tools:\n\n");
 		r = client_tools(&c, show_tool, &names);

@@ -81,7 +81,7 @@ exercise(int to, int from, const struct exercise_values *v, char *why, size_t wh
 {
 	struct planned p = {.given = v};
 	static struct client c; /* large */
-	int r = client_open(&c, to, from, "{}");
+	int r = client_open(&c, to, from, "{}", CLIENT_START_OF_RUN);
 
 	buf_init(&p.text, 2u << 20);
 	if (r == 0)

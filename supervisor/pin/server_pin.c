@@ -40,8 +40,7 @@ struct pinning {
 	bool diff, show, strict, add_line, yes, json;
 	const char *compiled; /* a file of this process; NULL: none */
 	struct policy_found found;
-	struct policy_found
-	    before; /* with the pins that are replaced; server NULL: none */
+	struct policy_found before; /* with the pins replaced; server NULL: none */
 	struct row *row;
 	size_t row_n, bytes;
 	char why[CLIENT_WHY_MAX];
@@ -344,7 +343,8 @@ pin_variant(struct pinning *p, const char *variant, const char *capabilities)
 	r = spawn(p, &pid, &to, &from);
 	if (r < 0)
 		return r;
-	r = client_open(&c, to, from, capabilities);
+	r = client_open(&c, to, from, capabilities,
+	    policy_limit(&p->found.policy, p->found.server, TIMEOUT_START));
 	if (r < 0)
 		(void)failed(p, r, c.why); /* r has the error */
 	else
