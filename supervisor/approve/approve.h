@@ -151,6 +151,9 @@ struct queue;
 int queue_new(struct loop *, uint64_t wait_ms, struct queue **ret);
 /* Withdraws pending requests. */
 void queue_free(struct queue *);
+/* No answer can be used any more: pending requests end with ANSWER_NOBODY, and new ones get
+ * -ENOBUFS. */
+void queue_close(struct queue *);
 
 /*
  * Returns 0: pending; fn is called later, never from here. 1: approved for the

@@ -19,6 +19,7 @@ struct queue {
 	struct loop *loop;
 	uint64_t wait_ns;
 	int timer;     /* for the request that ends first, or -1 */
+	bool closed;   /* no answer can be used any more */
 	uint32_t last; /* last number used */
 	size_t agreed_n;
 	queue_seen_fn *seen;
@@ -240,6 +241,17 @@ on_time(struct loop *loop, void *arg)
 	(void)arm(q); /* the slot of the expired timer is free */
 }
 
+void
+queue_close(struct queue *q)
+{
+	static const struct answerer nobody;
+	struct question *at;
+
+	q->closed = true;
+	while ((at = soonest(q)) != NULL)
+		end(q, at, ANSWER_NOBODY, &nobody);
+}
+
 static bool
 is_agreed(const struct queue *q, const uint8_t digest[QUESTION_DIGEST_LEN])
 {
@@ -384,7 +396,7 @@ question_ask(struct queue *q, const struct question_text *text, question_fn *fn,
 	for (size_t i = 0; at == NULL && i < QUESTIONS_MAX; i++)
 		if (q->question[i].number == 0)
 			at = &q->question[i];
-	if (at == NULL || q->last == UINT32_MAX)
+	if (at == NULL || q->last == UINT32_MAX || q->closed)
 		return -ENOBUFS;
 	*at = (struct question){.text = *text, .fn = fn, .arg = arg};
 	at->asked_at = loop_now();

@@ -51,31 +51,82 @@ session_person(struct session *s, int change, bool answered)
 }
 
 void
+session_deadline(struct session *s, struct call *call)
+{
+	bool first = call->known != NULL && (call->known->flags & METHOD_FIRST) != 0;
+	uint64_t clock = session_clock(s);
+
+	if (call->known == NULL || (call->known->flags & METHOD_DEADLINE) == 0 ||
+	    (!first && s->start_at != 0))
+		return;
+	call->most_ns = clock + (first ? s->start_ns : s->most_ns);
+	calls_deadline(&s->asked, call, clock + (first ? s->start_ns : s->call_ns));
+}
+
+void
+session_begun(struct session *s)
+{
+	struct call *call = NULL;
+
+	if (s->start_at == 0)
+		return;
+	s->start_at = 0;
+	while ((call = calls_next(&s->asked, call, CALL_OPEN)) != NULL)
+		if (!call->deadlined)
+			session_deadline(s, call);
+}
+
+void
+session_progressed(struct session *s, struct call *call)
+{
+	uint64_t at = session_clock(s) + s->call_ns;
+
+	if (at > call->most_ns)
+		at = call->most_ns;
+	if (call->deadlined && at > call->deadline_ns)
+		calls_deadline(&s->asked, call, at);
+}
+
+/* The session ends, and with it what the agent sends until the process has ended. */
+static void
+start_failed(struct session *s)
+{
+	char text[160 + MISSED_TEXT_MAX], missed[MISSED_TEXT_MAX];
+
+	(void)snprintf(text, sizeof(text),
+	    "kennel: the server did not answer its first request within %llu ms (see "
+	    "`timeout start`)%s",
+	    (unsigned long long)(s->start_ns / LOOP_MS),
+	    missed_text(s, NULL, missed)); /* fits */
+	s->start_at = 0;
+	session_answer_all(s, RPC_TIMEOUT, "timeout", text);
+	if (s->cause == NULL)
+		s->cause = NO_START_TEXT;
+	session_stop(s, NO_START_TEXT);
+	s->server_eof = s->hung = true;
+}
+
+void
 session_expire(struct session *s, struct call *call)
 {
 	static const struct rpc_why why = {.outcome = "timeout"};
-	bool first = call->known != NULL && (call->known->flags & METHOD_FIRST) != 0;
 	char text[160 + MISSED_TEXT_MAX], missed[MISSED_TEXT_MAX];
 	int r;
 
 	(void)snprintf(text, sizeof(text),
-	    "kennel: the server did not answer within %llu ms; the %s%s",
-	    (unsigned long long)(s->call_ns / LOOP_MS),
-	    first ? "session ends" : "call was cancelled",
+	    "kennel: the server did not answer within %llu ms; the call was cancelled%s",
+	    (unsigned long long)((call->deadline_ns + s->most_ns - call->most_ns) /
+				 LOOP_MS),
 	    missed_text(s, call, missed)); /* fits */
 	session_answer_agent(s, call->id, call->id_len, RPC_TIMEOUT, text, &why);
-	if (!first) {
-		buf_clear(&s->text);
-		r = rpc_cancel(&s->text, call->id, call->id_len, "kennel: timed out");
-		if (r < 0)
-			s->error = r;
-		else if (frame_queued(&s->to_server) < FRAME_ANSWER)
-			session_say(s, &s->to_server);
-	}
+	buf_clear(&s->text);
+	r = rpc_cancel(&s->text, call->id, call->id_len, "kennel: timed out");
+	if (r < 0)
+		s->error = r;
+	else if (frame_queued(&s->to_server) < FRAME_ANSWER)
+		session_say(s, &s->to_server);
 	calls_state(&s->asked, call, CALL_GONE);
 	record_answer(s, call, "agent", NULL, 0, "timeout");
-	if (first) /* what the agent and the server agreed is unknown */
-		session_stop(s, NO_START_TEXT);
 }
 
 void
@@ -139,6 +190,8 @@ session_next_timer(struct session *s, uint64_t now)
 	at = due < at ? due : at;
 	due = health_next(s);
 	at = due < at ? due : at;
+	if (s->last_at != 0 && !s->ended && s->last_at < at)
+		at = s->last_at;
 	due = session_log_behind(s) ? now + REPORT_LATE_MS * LOOP_MS : UINT64_MAX;
 	return due < at ? due : at;
 }
@@ -177,18 +230,14 @@ timer_fired(struct loop *l, void *arg)
 	s->timer = -1;
 	if (s->start_at != 0 && clock >= s->start_at && s->replay.phase == SERVER_GREETS)
 		session_hung(s, NO_START_TEXT);
-	if (s->start_at != 0 && clock >= s->start_at) {
-		char text[sizeof(NO_START_TEXT) + MISSED_TEXT_MAX + 8];
-		char missed[MISSED_TEXT_MAX];
-
-		s->start_at = 0;
-		(void)snprintf(text, sizeof(text), "kennel: " NO_START_TEXT "%s",
-		    missed_text(s, NULL, missed)); /* fits */
-		session_answer_all(s, RPC_TIMEOUT, "timeout", text);
-		session_stop(s, NO_START_TEXT);
-	}
+	if (s->start_at != 0 && clock >= s->start_at)
+		start_failed(s);
 	while ((call = calls_soonest(&s->asked)) != NULL && call->deadline_ns <= clock)
-		session_expire(s, call);
+		if ((call->known->flags & METHOD_FIRST) != 0)
+			start_failed(s); /* it was not the first request */
+		else
+			session_expire(s, call);
+	last_check(s, now);
 	if (now >= idle_at(s))
 		session_stop(s, "idle");
 	health_check(s, now);

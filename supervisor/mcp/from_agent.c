@@ -266,12 +266,11 @@ forward(struct session *s, const struct json_message *m, const struct method *me
 		gate_count(&ask);
 	}
 	s->made += method == NULL || (method->flags & METHOD_KEEPS) == 0;
-	if (method != NULL && (method->flags & METHOD_DEADLINE) != 0)
-		calls_deadline(&s->asked, call, session_clock(s) + s->call_ns);
 	if (!s->started) {
 		s->started = true;
 		s->start_at = session_clock(s) + s->start_ns;
 	}
+	session_deadline(s, call);
 	return PASS;
 }
 

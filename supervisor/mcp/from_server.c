@@ -42,6 +42,9 @@ server_request(struct session *s, const struct json_message *m)
 	struct call *call;
 	int r;
 
+	if (s->last_at != 0)
+		return refuse_server(s, m, RPC_REFUSED,
+		    "kennel: the input of the agent has ended, so no answer can come");
 	if (!asks_needs(s, method) || !asks_method(s, method, &answer))
 		return refuse_server(s, m, RPC_NO_METHOD, asks_needs_why(s, method));
 	if ((wrong = asks_wrong(s, method, m)) != NULL)
@@ -95,8 +98,10 @@ server_notification(struct session *s, const struct json_message *m)
 		return DROP;
 	}
 	if (method != NULL && strcmp(method->name, "notifications/progress") == 0 &&
-	    (call = token_call(s, &s->asked, m->top[TOP_PARAMS])) != NULL)
+	    (call = token_call(s, &s->asked, m->top[TOP_PARAMS])) != NULL) {
 		programs_progressed(call, m->top[TOP_PARAMS]);
+		session_progressed(s, call);
+	}
 	if (json_get(m->param[PARAM_META], META_SUBSCRIPTION, &of) == 0 &&
 	    (call = calls_answered(&s->asked, of)) != NULL && spell_id(s, of, call) < 0)
 		s->error = -ENOMEM;
@@ -185,7 +190,7 @@ server_answer(struct session *s, const struct json_message *m)
 		replay_answered(s, call, m);
 		return DROP;
 	}
-	s->start_at = 0;
+	session_begun(s);
 	if ((wrong = answer_wrong(s, call, m)) != NULL) {
 		unfit_answer_of_server(s, m->top[TOP_ID], RPC_REFUSED, wrong);
 		return DROP;

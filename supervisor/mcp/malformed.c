@@ -55,7 +55,7 @@ unfit_answer_of_server(
 		replay_unfit(s, call);
 		return;
 	}
-	s->start_at = 0;
+	session_begun(s);
 	(void)snprintf(
 	    text, sizeof(text), "kennel: the server's response was rejected: %s", why);
 	if (call->state == CALL_OPEN) {

@@ -162,8 +162,7 @@ release(struct held *h)
 	r = frame_say(&s->to_server, h->line, h->len);
 	if (r < 0)
 		s->error = r;
-	if (call->known != NULL && (call->known->flags & METHOD_DEADLINE) != 0)
-		calls_deadline(&s->asked, call, session_clock(s) + s->call_ns);
+	session_deadline(s, call);
 	approval_free(h->approval);
 	unlink_held(h);
 }
@@ -463,6 +462,20 @@ held_cancel(struct session *s, const struct call *call)
 	calls_remove(&s->asked, h->call);
 	unlink_held(h);
 	return true;
+}
+
+void
+held_refuse_all(struct session *s, const char *text)
+{
+	struct approval *a, *next;
+
+	for (a = s->approvals; a != NULL; a = next) {
+		next = a->next;
+		if (a->held != NULL)
+			answer_no(a->held, text, "withdrawn");
+		withdraw(a);
+	}
+	arm_wait(s);
 }
 
 /* Sets the calls back to open, so that the agent still gets an answer to each. */

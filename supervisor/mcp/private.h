@@ -130,9 +130,11 @@ struct session {
 	struct batch batch;
 	struct drops drops[2];    /* the agent's, the server's */
 	enum mcp_version version; /* negotiated, 0: not yet or modern */
-	uint64_t call_ns, start_ns, idle_ns, ask_ns;
+	uint64_t call_ns, most_ns, start_ns, idle_ns, ask_ns;
 	uint64_t wait_ns, open_ns; /* of a call for its approval; of the approval */
 	uint64_t start_at;         /* on the session's clock; 0: not waiting */
+	/* on loop_now()'s: the input has ended, and answers come until then; 0: it has not */
+	uint64_t last_at;
 	uint64_t active_at;
 	/* on the session's clock: the server reads none of a full queue; 0: it does */
 	uint64_t unread_since;
@@ -188,6 +190,13 @@ uint64_t session_next_timer(struct session *, uint64_t now);
 void session_set_timer(struct session *);
 /* This call's deadline has passed: answers the agent, cancels it at the server. */
 void session_expire(struct session *, struct call *);
+/* The deadline of a call that is at the server now. Until the server has answered its first
+ * request `timeout start` is the only one: a call's own time begins then. */
+void session_deadline(struct session *, struct call *);
+/* The server has answered its first request. */
+void session_begun(struct session *);
+/* The server has sent progress for this call: its deadline moves, up to `timeout most`. */
+void session_progressed(struct session *, struct call *);
 /* Answers every open request of the agent with this error. */
 void session_answer_all(
     struct session *, enum rpc_code, const char *outcome, const char *text);
@@ -227,6 +236,14 @@ void agent_ask(const struct session *, const struct json_message *, size_t len,
     struct gate_ask *ret);
 void server_line(struct session *, const uint8_t *, size_t);
 void server_oversize(struct session *, uint64_t len);
+
+/* last_requests.c: after the end of the agent's input */
+/* The input ends, or will: withdraws questions; ends the session if its output is not read. */
+void last_begin(struct session *);
+/* True if the input has ended and no request is left. */
+bool last_done(const struct session *);
+/* Ends what takes too long. */
+void last_check(struct session *, uint64_t now);
 
 /* batch.c: an array of messages (2025-03-26) */
 void batch_init(struct batch *);
@@ -306,6 +323,8 @@ void held_recorded(struct session *);
 /* True: it was pending, and is removed. */
 bool held_cancel(struct session *, const struct call *);
 void held_drop_all(struct session *);
+/* Withdraws all approvals, and answers their calls with this text. */
+void held_refuse_all(struct session *, const char *text);
 /* Starts sending progress for calls that wait for approval. */
 void held_arm(struct session *);
 

@@ -193,21 +193,28 @@ calls_remove(struct calls *c, struct call *call)
 	c->free = i;
 }
 
-/* All deadlines of a session have the same length, so the list stays sorted. */
+/* Fast path: most deadlines have the same length, so a new one is the last. */
 void
 calls_deadline(struct calls *c, struct call *call, uint64_t at_ns)
 {
-	uint16_t i = (uint16_t)(call - c->call);
+	uint16_t i = (uint16_t)(call - c->call), before;
 
+	unlink_deadline(c, call);
+	for (before = c->last; before != 0; before = c->call[before].sooner)
+		if (c->call[before].deadline_ns <= at_ns)
+			break;
 	call->deadline_ns = at_ns;
 	call->deadlined = true;
-	call->later = 0;
-	call->sooner = c->last;
-	if (c->last != 0)
-		c->call[c->last].later = i;
+	call->sooner = before;
+	call->later = before != 0 ? c->call[before].later : c->first;
+	if (before != 0)
+		c->call[before].later = i;
 	else
 		c->first = i;
-	c->last = i;
+	if (call->later != 0)
+		c->call[call->later].sooner = i;
+	else
+		c->last = i;
 }
 
 struct call *

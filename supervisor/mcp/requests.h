@@ -34,6 +34,7 @@ struct call {
 	const struct method *known; /* NULL: not in the table */
 	uint64_t since_ns;
 	uint64_t deadline_ns; /* of the session's clock */
+	uint64_t most_ns;     /* likewise: progress moves the deadline no further */
 	uint8_t id[MCP_ID_MAX];
 	char method[MCP_METHOD_MAX];
 	uint32_t audits;        /* enum sealed_audit_flag, of the policy for this name */
@@ -66,7 +67,8 @@ int calls_add(struct calls *, struct json id, struct call **ret);
 void calls_own(struct calls *, struct call *);
 void calls_remove(struct calls *, struct call *);
 void calls_state(struct calls *, struct call *, enum call_state);
-void calls_deadline(struct calls *, struct call *, uint64_t at_ns); /* in order */
+/* Sets or moves it. */
+void calls_deadline(struct calls *, struct call *, uint64_t at_ns);
 struct call *calls_soonest(struct calls *); /* NULL: no deadlines */
 /* The next used row in this state after `at` (NULL: from the start). */
 struct call *calls_next(struct calls *, struct call *at, enum call_state);

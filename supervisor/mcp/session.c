@@ -67,6 +67,9 @@ prepare(struct session *s)
 	int r;
 
 	s->call_ns = policy_limit(o->policy, o->server, TIMEOUT_CALL) * LOOP_MS;
+	s->most_ns = policy_limit(o->policy, o->server, TIMEOUT_MOST) * LOOP_MS;
+	if (s->most_ns < s->call_ns)
+		s->most_ns = s->call_ns;
 	s->start_ns = policy_limit(o->policy, o->server, TIMEOUT_START) * LOOP_MS;
 	s->ask_ns = s->budget_ns =
 	    policy_limit(o->policy, o->server, TIMEOUT_ASK) * LOOP_MS;
@@ -445,7 +448,7 @@ static void
 agent_gone(struct session *s)
 {
 	s->agent_eof = true;
-	session_stop(s, "agent closed its end");
+	last_begin(s);
 }
 
 /* Closes what is done, and waits for what can be done next. */
@@ -459,10 +462,15 @@ arm(struct session *s)
 
 	if (s->error != 0)
 		session_stop(s, "out of memory");
-	if (s->to_agent.closed && !s->agent_eof)
+	if (s->to_agent.closed && (!s->agent_eof || s->last_at != 0)) {
+		s->last_at = 0;
 		agent_gone(s);
+	}
+	if (s->last_at != 0 && room_for_agent(s) && last_done(s))
+		session_stop(s, "agent closed its end");
 	if (s->o.server_in >= 0 &&
-	    (s->to_server.closed || (s->agent_eof && frame_queued(&s->to_server) == 0))) {
+	    (s->to_server.closed ||
+		(s->agent_eof && s->ended && frame_queued(&s->to_server) == 0))) {
 		loop_remove(l, s->slot_server_in);
 		s->slot_server_in = -1;
 		s->to_server.closed = true;
@@ -475,8 +483,12 @@ arm(struct session *s)
 		wanted = POLLIN;
 	loop_events(l, s->slot_agent_in, wanted);
 	loop_events(l, s->slot_server_out, read_server && s->error == 0 ? POLLIN : 0);
+	/* after the end of the input, watched for that of its reader: POLLERR, POLLHUP */
 	loop_events(l, s->slot_agent_out,
-	    !s->to_agent.closed && frame_queued(&s->to_agent) > 0 ? POLLOUT : 0);
+	    s->to_agent.closed               ? 0
+	    : frame_queued(&s->to_agent) > 0 ? POLLOUT
+	    : s->last_at != 0 && !s->ended   ? POLLPRI
+					     : 0);
 	if (s->slot_server_in >= 0)
 		loop_events(
 		    l, s->slot_server_in, frame_queued(&s->to_server) > 0 ? POLLOUT : 0);
@@ -501,7 +513,7 @@ agent_ready(struct loop *l, int fd, short revents, void *arg)
 	if (!room_for_agent(s)) {
 		if ((revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0) {
 			s->leaving = true;
-			session_stop(s, "agent closed its end");
+			last_begin(s);
 		}
 		arm(s);
 		return;
@@ -545,7 +557,10 @@ out_ready(struct loop *l, int fd, short revents, void *arg)
 {
 	struct session *s = arg;
 
-	(void)l, (void)fd, (void)revents;
+	(void)l;
+	if (fd == s->o.agent_out && s->last_at != 0 &&
+	    (revents & (POLLERR | POLLHUP)) != 0)
+		s->to_agent.closed = true;
 	flush(s);
 	pump_server(s, &server_stream);
 	pump(s, &s->from_agent, &agent_stream);
