@@ -210,6 +210,8 @@ deadline(void **state)
 
 	(void)state;
 	open_limits(limit, 1);
+	agent_passes(ASK("0", "ping", "")); /* a call's own time begins after an answer */
+	server_passes("{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{}}");
 	agent_passes(CALL("1", "\"slow\""));
 	agent_passes(ASK("2", "subscriptions/listen", ""));
 	buf_clear(&R.server_got);
@@ -237,6 +239,8 @@ deadline_by_default(void **state)
 
 	(void)state;
 	open_all(false);
+	agent_passes(ASK("0", "ping", "")); /* a call's own time begins after an answer */
+	server_passes("{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{}}");
 	agent_passes(CALL("1", "\"slow\""));
 	left = calls_soonest(&R.session->asked)->deadline_ns - session_clock(R.session);
 	assert_in_range(left, 20 * 1000 * LOOP_MS, 30 * 1000 * LOOP_MS);
@@ -381,11 +385,13 @@ agent_leaves(void **state)
 		else
 			shutdown(R.from_agent, SHUT_WR);
 		rig_run(&R, 10);
+		assert_int_equal(R.ends, 0); /* it still reads, and 1 is under way */
+		fd_nonblock(R.into, true);
+		assert_int_equal(read(R.into, &c, 1), -1);
+		server_passes("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}");
 		assert_int_equal(R.ends, 1);
 		assert_string_equal(R.why, "agent closed its end");
-		fd_nonblock(R.into, true);
 		assert_int_equal(read(R.into, &c, 1), 0); /* the server sees it too */
-		server_passes("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}");
 		rig_close(&R);
 	}
 }
