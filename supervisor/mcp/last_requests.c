@@ -1,7 +1,7 @@
 /*
  * The end of the agent's input, while its output still has a reader: `printf ... | kennel
  * run NAME`. The requests under way get their answers, each until its deadline and all of
- * them for 30 s at most. Nobody is asked anything any more: a question would outlive the
+ * them for 30 s at most. No person is asked any more: a question would outlive the
  * agent that it is asked for. A reader that goes away ends the session at once.
  *
  *	agent			kennel			server
