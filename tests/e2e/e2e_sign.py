@@ -222,6 +222,73 @@ def current():
     equal(r.stdout.decode(), CURRENT_WANTED, r.stderr.decode()[-3000:])
 
 
+SERVED = """
+mount --make-rprivate /
+mkdir -p $T/u $T/w && mount -t tmpfs t $T/u && mkdir $T/u/u $T/u/w || exit 77
+mount -t overlay o -o lowerdir=/etc,upperdir=$T/u/u,workdir=$T/u/w /etc || exit 77
+mount -t tmpfs -o mode=755 t /var/lib || exit 77
+mkdir -p -m 755 /etc/kennel /etc/kennel/trust; chmod 755 /etc/kennel/trust
+cd $T && rm -rf c && mkdir c && cd c
+L=/etc/kennel/trust/current
+$K policy key new k1 >/dev/null || exit 1
+cp k1.pub /etc/kennel/trust/; chmod 644 /etc/kennel/trust/*.pub
+sed 's/^server t /server u /' $P > u.kennel
+$K policy compile $P -o one && $K policy compile u.kennel -o two || exit 1
+$K policy sign one --key k1 --current $L && $K policy sign two --key k1 --current $L || exit 1
+cp $L good
+mkfifo in
+$K serve --policy one --policy two < in > out 2> err & p=$!
+exec 3> in
+id=1
+echo '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}' >&3
+echo '{"jsonrpc":"2.0","method":"notifications/initialized"}' >&3
+call() {
+    id=$((id + 1))
+    echo '{"jsonrpc":"2.0","id":'$id',"method":"tools/call","params":{"name":"tool_invoke","arguments":{"name":"'$1'.echo","arguments":{"text":"hello"}}}}' >&3
+    for i in $(seq 200); do grep -q '"id":'$id'[,}]' out && break; sleep 0.1; done
+    line=$(grep '"id":'$id'[,}]' out)
+    case $line in
+    '') echo "$1 no answer" ;;
+    *'"isError":true'*|*'"error"'*) echo "$1 refused"; echo "$line" >> said ;;
+    *) echo "$1 answers" ;;
+    esac
+}
+call t; call u
+grep -v ' t$' good > l; cat l > $L
+sleep 4
+echo "removed"
+call t; call u
+cat said err | grep -c -m 1 'not in /etc/kennel/trust/current'
+kill -0 $p && echo "serve runs"
+exec 3>&-
+wait $p
+$K serve --policy one --policy two < /dev/null 2> err2; echo "again $?"
+cat said err err2 out >&2
+"""
+
+SERVED_WANTED = """t answers
+u answers
+removed
+t refused
+u answers
+1
+serve runs
+again 0
+"""
+
+
+@test("removal revokes under kennel serve: the server ends and does not start again, and another one goes on", 180)
+def served():
+    if os.geteuid() != 0:
+        skip("only root can cover /etc with a folder of root's")
+    folder = public_folder("served")
+    env = environment({"T": folder, "K": KENNEL, "P": policy("    run %s\n    tool allow *\n" % words(TOY))})
+    r = run(["unshare", "-m", "sh", "-c", SERVED], env=env, timeout=170)
+    if r.returncode == 77:
+        skip("no overlay can be mounted here")
+    equal(r.stdout.decode(), SERVED_WANTED, r.stderr.decode()[-3000:])
+
+
 @test("policies that are signed at the same time are all in the list of current policies", 120)
 def signed_at_once():
     env = environment({"HOME": TMP + "/at-once"})
