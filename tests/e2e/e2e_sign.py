@@ -289,6 +289,86 @@ def served():
     equal(r.stdout.decode(), SERVED_WANTED, r.stderr.decode()[-3000:])
 
 
+RESTARTED = """
+mount --make-rprivate /
+mkdir -p $T/u $T/w && mount -t tmpfs t $T/u && mkdir $T/u/u $T/u/w || exit 77
+mount -t overlay o -o lowerdir=/etc,upperdir=$T/u/u,workdir=$T/u/w /etc || exit 77
+mount -t tmpfs -o mode=755 t /var/lib || exit 77
+mkdir -p -m 755 /etc/kennel /etc/kennel/trust; chmod 755 /etc/kennel/trust
+cd $T && rm -rf c && mkdir c && cd c
+L=/etc/kennel/trust/current
+$K policy key new k1 >/dev/null || exit 1
+cp k1.pub /etc/kennel/trust/; chmod 644 /etc/kennel/trust/*.pub
+$K policy compile $P -o one || exit 1
+$K policy sign one --key k1 --current $L || exit 1
+cp $L good
+mkfifo in
+call() {
+    id=$((id + 1))
+    echo '{"jsonrpc":"2.0","id":'$id',"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello"}}}' >&3
+    for i in $(seq 200); do grep -q '"id":'$id'[,}]' out && break; kill -0 $p 2>/dev/null || break; sleep 0.1; done
+    line=$(grep '"id":'$id'[,}]' out)
+    case $line in
+    '') echo "no answer" ;;
+    *'"isError":true'*|*'"error"'*) echo "refused"; echo "$line" >> said ;;
+    *) echo "answers" ;;
+    esac
+}
+below() { for c in $(pgrep -P $1); do echo $c; below $c; done; }
+# the watcher is stopped, so that only the check at the start is left
+session() {
+    echo "$1"
+    $K run --policy one t < in > out 2> err & p=$!
+    exec 3> in
+    id=1
+    echo '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}' >&3
+    echo '{"jsonrpc":"2.0","method":"notifications/initialized"}' >&3
+    call
+    watcher=
+    for c in $(pgrep -P $p -x kennel); do
+        ls -l /proc/$c/fd | grep -q '/log' || watcher="$watcher $c"
+    done
+    set -- $watcher "$1" "$2"
+    test $# = 3 || { echo "watchers: $watcher"; return; }
+    kill -STOP $1
+    eval "$3"
+    kill -9 $(below $p | while read c; do test "$(cat /proc/$c/comm)" = toy && echo $c; done)
+    sleep 3
+    call
+    cat err >> said
+    kill -CONT $1 2>/dev/null
+    exec 3>&-
+    wait $p
+    cat good > $L
+}
+session kept :
+session removed 'echo kennel-current-1 > l; echo end >> l; cat l > $L'
+grep -c -m 1 'not in /etc/kennel/trust/current' said
+cat said out >&2
+"""
+
+RESTARTED_WANTED = """kept
+answers
+answers
+removed
+answers
+refused
+1
+"""
+
+
+@test("removal revokes at a restart: the starter checks the list, also while nothing watches it", 120)
+def restarted():
+    if os.geteuid() != 0:
+        skip("only root can cover /etc with a folder of root's")
+    folder = public_folder("restarted")
+    env = environment({"T": folder, "K": KENNEL, "P": policy("    run %s\n    tool allow *\n" % words(TOY))})
+    r = run(["unshare", "-m", "sh", "-c", RESTARTED], env=env, timeout=110)
+    if r.returncode == 77:
+        skip("no overlay can be mounted here")
+    equal(r.stdout.decode(), RESTARTED_WANTED, r.stderr.decode()[-3000:])
+
+
 @test("policies that are signed at the same time are all in the list of current policies", 120)
 def signed_at_once():
     env = environment({"HOME": TMP + "/at-once"})
