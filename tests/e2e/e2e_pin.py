@@ -1,6 +1,7 @@
 """kennel server pin: the pins file, and the line of the policy that names it."""
 import json
 import os
+import shutil
 import re
 import sys
 
@@ -376,7 +377,7 @@ LONGEST = 131071  # bytes of a text in a sealed policy
 
 
 def all_name(p, *reasons):
-    """check, compile and run of this policy fail with these texts, also in the answer to the agent."""
+    """check, compile, run and serve of this policy fail with these texts, also in the answer to the agent."""
     for words_ in (("policy", "check", p.path), ("policy", "compile", "-o", TMP + "/long.sealed", p.path)):
         r = run([KENNEL] + list(words_), env=p.env)
         equal(r.returncode, 65, r.stderr[-500:])
@@ -386,6 +387,13 @@ def all_name(p, *reasons):
     for reason in reasons:
         within(reason, r.stderr.decode()[-4000:], "run")
         within(reason, r.stdout.decode()[-4000:], "the agent")
+    asks = [{"method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {},
+                                                "clientInfo": {"name": "c", "version": "1"}}},
+            {"method": "tools/call", "params": {"name": "tool_invoke", "arguments": {"name": "t.echo", "arguments": {}}}}]
+    r = run([KENNEL, "serve", "--policy", p.path], env=p.env,
+            stdin="".join(json.dumps(dict(a, jsonrpc="2.0", id=i + 1)) + "\n" for i, a in enumerate(asks)))
+    for reason in reasons:
+        within(reason, r.stderr.decode()[-4000:], "serve")
 
 
 @test("a definition that a sealed policy cannot hold is refused with a sentence: by pin, check, compile and run")
@@ -414,6 +422,32 @@ def too_long():
             r = run([KENNEL, "policy", "check", p.path], env=p.env)
             equal(r.returncode, 0, "the control: the longest name: %s" % r.stderr[-500:])
     all_name(p, "t.pins:2: the name has more than 4096 bytes")
+
+
+@test("policies whose definitions together are more than a sealed file holds are refused with a sentence", 120)
+def too_large():
+    folder = TMP + "/large"
+    os.makedirs(folder, mode=0o700)
+    for i in range(10):
+        with open("%s/p%d.pins" % (folder, i), "w") as f:
+            f.write('{"kennel-pins":1,"server":"s%d"}\n' % i)
+            for n in range(60):
+                name = "t%02d" % n
+                f.write('{"body":{"description":"%s","name":"%s"},"kind":"tool","name":"%s","variant":""}\n'
+                        % ("%d-%d-" % (i, n) + "x" * 130900, name, name))
+    for servers, status in (2, 0), (10, 65):  # 16 MB: the control; 79 MB
+        path = "%s/%d.kennel" % (folder, servers)
+        with open(path, "w") as f:
+            for i in range(servers):
+                f.write('server s%d {\n    run /bin/true\n    pins "p%d.pins"\n    tool allow *\n}\n' % (i, i))
+        os.chmod(path, 0o600)
+        r = run([KENNEL, "policy", "compile", path, "-o", folder + "/out.sealed"], timeout=60)
+        equal(r.returncode, status, r.stderr[-500:])
+        equal(os.path.exists(folder + "/out.sealed"), status == 0)
+        if status == 0:
+            os.unlink(folder + "/out.sealed")
+    within(b"unable to write the sealed file: it would have more than 67108864 bytes", r.stderr)
+    shutil.rmtree(folder)
 
 
 if __name__ == "__main__":
