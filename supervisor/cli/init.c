@@ -185,23 +185,12 @@ tell_vault(const struct plan *p)
 		printf("    kennel secret grant --server %s\n", d->name);
 }
 
-/* The command that drafts it again, with the server's own directory. */
+/* The command that drafts it, with this directory. */
 static void
-tell_work(const struct plan *p, const char *path, FILE *to)
+tell_again(const struct plan *p, const char *work, FILE *to)
 {
-	char own[PATH_MAX];
-
-	draft_work_own(p->d.name, own);
-	fprintf(to,
-	    "\nFor `work`, draft it again, with a directory that is created here, or "
-	    "another after --work:\n\n    ");
-	if (path != NULL) {
-		fputs("rm", to);
-		draft_shell_word(to, path);
-		fputs(" && ", to);
-	}
-	fprintf(to, "kennel init %s --work", p->d.name);
-	draft_shell_word(to, own);
+	fprintf(to, "\n    kennel init %s --work", p->d.name);
+	draft_shell_word(to, work);
 	draft_options(&p->d, to);
 	if (!p->start)
 		fputs(" --no-start", to);
@@ -215,16 +204,13 @@ tell_work(const struct plan *p, const char *path, FILE *to)
 	fputs("\n", to);
 }
 
-/* Names each line that still has a directory which does not exist on this machine. path: of
- * the draft, or NULL. */
+/* Names each line that still has a directory which does not exist on this machine. */
 static void
-tell_placeholders(const struct plan *p, const char *path, FILE *to)
+tell_placeholders(const struct plan *p, FILE *to)
 {
-	static const char work[] = "let work =";
 	char *text = NULL;
 	const char *at, *line;
 	size_t len = 0, n = 0;
-	bool wants_work = false;
 	FILE *out = open_memstream(&text, &len);
 	int r = out == NULL ? -ENOMEM : write_draft(p, out);
 
@@ -235,10 +221,7 @@ tell_placeholders(const struct plan *p, const char *path, FILE *to)
 		if (n++ == 0)
 			fprintf(to, "\nReplace first what does not exist here:\n\n");
 		fprintf(to, "    %.*s\n", (int)len, line);
-		wants_work |= strncmp(line, work, sizeof(work) - 1) == 0;
 	}
-	if (wants_work)
-		tell_work(p, path, to);
 	free(text);
 }
 
@@ -250,7 +233,7 @@ finish(struct plan *p)
 
 	if (p->file != NULL && strcmp(p->file, "-") == 0) {
 		r = write_draft(p, stdout);
-		tell_placeholders(p, NULL, stderr);
+		tell_placeholders(p, stderr);
 		return r < 0 || fflush(stdout) != 0 ? EXIT_FAILED : 0;
 	}
 	r = draft_place(p->file, p->d.name, path);
@@ -274,35 +257,68 @@ finish(struct plan *p)
 	    path, path, path);
 	tell_snippet(p);
 	tell_vault(p);
-	tell_placeholders(p, path, stdout);
+	tell_placeholders(p, stdout);
 	return 0;
 }
 
 /* ---- the directory to work in ---------------------------------------------- */
 
-/* The first directory among the arguments, or the answer of a person. */
-static void
-find_work(struct plan *p)
+/* One of kennel's own for the server. */
+static int
+own_work(struct draft *d)
 {
-	struct draft *d = &p->d;
-	char own[PATH_MAX];
+	char own[PATH_MAX], shown[4 * PATH_MAX];
 	int r;
 
-	for (size_t i = 0; i < d->path_n && d->work[0] == '\0'; i++)
-		if (d->path[i].is == PATH_IS_DIR)
-			(void)draft_work(d, d->path[i].path); /* or it is gone */
-	if (!preset_wants_work(p->preset, d) || isatty(STDIN_FILENO) != 1 ||
-	    isatty(STDERR_FILENO) != 1)
-		return;
 	draft_work_own(d->name, own);
-	draft_work_ask(d, own);
-	if (d->work[0] != '\0')
-		return;
 	r = draft_work_make(own);
 	if (r == 0)
 		r = draft_work(d, own);
 	if (r < 0)
 		log_error("unable to create %s: %s", own, strerror(-r));
+	else
+		log_warn("%s works in %s, which was created for it", d->name,
+		    log_quote(shown, sizeof(shown), own, strlen(own)));
+	return r < 0 ? EXIT_CONFIG : 0;
+}
+
+/* Sets it to the directory that the user is in, where the user's own files can be. */
+static bool
+here(struct draft *d)
+{
+	char dir[PATH_MAX];
+
+	return realpath(".", dir) != NULL && draft_dir_refused(dir) == NULL &&
+	       access(dir, W_OK) == 0 && draft_work(d, dir) == 0;
+}
+
+/* The directory that a preset works in: 0, or an exit status after printing the command. */
+static int
+find_work(struct plan *p)
+{
+	enum preset_wants wants = preset_wants(p->preset, &p->d);
+	char own[PATH_MAX], shown[4 * PATH_MAX];
+
+	if (wants == PRESET_NONE)
+		return 0;
+	if (isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1) {
+		draft_work_own(p->d.name, own);
+		draft_work_ask(&p->d, own);
+		return p->d.work[0] != '\0' ? 0 : own_work(&p->d);
+	}
+	if (wants == PRESET_OWN)
+		return own_work(&p->d);
+	if (here(&p->d)) {
+		log_warn("%s works in the current directory, %s: --work names another",
+		    p->d.name,
+		    log_quote(shown, sizeof(shown), p->d.work, strlen(p->d.work)));
+		return 0;
+	}
+	log_error("%s needs a directory with your files, and its command names none: "
+		  "replace DIR in",
+	    p->d.name);
+	tell_again(p, "DIR", stderr);
+	return EXIT_INPUT;
 }
 
 /* ---- the verb -------------------------------------------------------------- */
@@ -363,8 +379,9 @@ init_main(int argc, char **argv)
 		return status;
 	p.preset = preset_for(&p.d);
 	if (p.preset != NULL)
-		find_work(&p);
-	status = finish(&p);
+		status = find_work(&p);
+	if (status == 0)
+		status = finish(&p);
 	free(p.preset);
 	return status;
 }

@@ -242,18 +242,6 @@ put_code(const struct draft *d, FILE *out)
 	return r;
 }
 
-/* One that may not be granted stays a comment. */
-static int
-put_cwd(const struct draft *d, FILE *out)
-{
-	const char *dir = d->cwd, *refused = draft_cwd_refused(d);
-
-	if (refused == NULL)
-		return put_words(out, "cwd", &dir, 1);
-	fprintf(out, "    # not granted, because %s:", refused);
-	return put_words(out, "cwd", &dir, 1);
-}
-
 int
 draft_open(const struct draft *d, FILE *out)
 {
@@ -268,8 +256,8 @@ draft_open(const struct draft *d, FILE *out)
 		fprintf(
 		    out, "    about \"%s %s\"\n", d->package.name, d->package.version);
 	r = put_words(out, "run", d->argv, (size_t)d->argc);
-	if (r == 0 && d->cwd[0] != '\0')
-		r = put_cwd(d, out);
+	if (r == 0)
+		r = draft_cwd_line(d, "    ", out);
 	if (user != NULL)
 		fprintf(out, "    user %s\n", user);
 	return r < 0 || ferror(out) ? -EINVAL : 0;

@@ -47,6 +47,7 @@ struct draft {
 	char venv[PATH_MAX];    /* the virtual environment of the program, or "" */
 	char modules[PATH_MAX]; /* the directory that holds all modules, or "" */
 	char work[PATH_MAX];    /* the directory to work in, or "" */
+	bool without_work;      /* the preset needs none: the arguments name its files */
 	char cwd[PATH_MAX];     /* the directory that it is started in, or "" */
 	char below[PATH_MAX];   /* directories elsewhere are not granted; "": any */
 	char project[PATH_MAX]; /* the project that the command runs, or "" */
@@ -117,7 +118,9 @@ bool draft_project_program(
 void draft_project(struct draft *);
 /* Why the directory that it is started in is not granted; NULL: it may be. */
 const char *draft_cwd_refused(const struct draft *);
-/* Writes its line, if no other line of the draft is for it: -errno. */
+/* Writes `cwd`, or a comment: -errno. */
+int draft_cwd_line(const struct draft *, const char *indent, FILE *);
+/* Writes its `read` line, if no other line of the draft is for it: -errno. */
 int draft_cwd_put(const struct draft *, const char *indent, FILE *);
 /* Writes the lines for it: -errno. */
 int draft_project_put(const struct draft *, const char *indent, FILE *);

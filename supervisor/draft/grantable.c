@@ -114,6 +114,23 @@ draft_cwd_refused(const struct draft *d)
 }
 
 int
+draft_cwd_line(const struct draft *d, const char *indent, FILE *out)
+{
+	const char *refused = d->cwd[0] == '\0' ? NULL : draft_cwd_refused(d);
+	int r;
+
+	if (d->cwd[0] == '\0')
+		return 0;
+	fputs(indent, out);
+	if (refused != NULL)
+		fprintf(out, "# not granted, because %s:  ", refused);
+	fputs("cwd", out);
+	r = draft_word(out, d->cwd);
+	fprintf(out, "\n");
+	return r;
+}
+
+int
 draft_cwd_put(const struct draft *d, const char *indent, FILE *out)
 {
 	int r;

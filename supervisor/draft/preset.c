@@ -183,29 +183,97 @@ preset_for(const struct draft *d)
 	return text;
 }
 
-bool
-preset_wants_work(const char *preset, struct draft *d)
+/* The file that a variable names, where its directory has other things or is not one to
+ * grant; else the directory. */
+static void
+take_file(struct draft *d, const char *file)
 {
-	char start[256], *slash;
+	char dir[PATH_MAX], real[PATH_MAX];
+	char *slash;
 
-	if (d->work[0] != '\0' || find_line(preset, "let work = ") == NULL)
-		return false;
-	for (size_t i = 0; i < d->variable_n; i++) {
-		const struct draft_variable *v = &d->variable[i];
+	(void)snprintf(dir, sizeof(dir), "%s", file); /* fits */
+	slash = strrchr(dir, '/');
+	if (slash != NULL && slash != dir)
+		*slash = '\0';
+	if (realpath(file, real) != NULL)
+		(void)snprintf(d->work, sizeof(d->work), "%s", real); /* same size */
+	else if (realpath(dir, real) == NULL || draft_dir_refused(real) == NULL)
+		(void)snprintf(d->work, sizeof(d->work), "%s", dir); /* the same */
+}
+
+/* From a variable that the preset sets to a path in its directory. */
+static void
+work_of_variable(const char *preset, struct draft *d)
+{
+	static const char *const name[] = {"work", "files"};
+	char start[256], real[PATH_MAX];
+
+	for (size_t i = 0; i < 2 * d->variable_n && d->work[0] == '\0'; i++) {
+		const struct draft_variable *v = &d->variable[i / 2];
 		const char *at;
 
-		(void)snprintf(start, sizeof(start), "\tenv %.100s = $work", v->name);
+		(void)snprintf(start, sizeof(start), "\tenv %.100s = $%s", v->name,
+		    name[i % 2]); /* fits */
 		at = find_line(preset, start);
 		if (at == NULL || v->value == NULL || v->value[0] != '/' ||
 		    !is_bare(v->value) || strlen(v->value) >= PATH_MAX)
 			continue;
-		(void)snprintf(d->work, sizeof(d->work), "%s", v->value); /* fits */
-		slash = *at == '/' ? strrchr(d->work, '/') : NULL;
-		if (slash != NULL && slash != d->work)
-			*slash = '\0';
-		return false;
+		if (*at == '/')
+			take_file(d, v->value);
+		else if (realpath(v->value, real) == NULL ||
+			 draft_dir_refused(real) == NULL)
+			(void)snprintf(
+			    d->work, sizeof(d->work), "%s", v->value); /* fits */
 	}
-	return true;
+}
+
+static void
+work_of_directory(struct draft *d, const char *dir)
+{
+	char real[PATH_MAX];
+	struct draft_path p = {.is = PATH_IS_DIR};
+
+	if (dir[0] == '\0' || realpath(dir, real) == NULL)
+		return;
+	memcpy(p.path, real, sizeof(p.path));
+	if (draft_path_refused(d, &p) == NULL)
+		memcpy(d->work, real, sizeof(d->work));
+}
+
+/* Is its directory only read, and the arguments that name a file in it are the agent's? */
+static bool
+has_its_files(const char *preset, const struct draft *d)
+{
+	bool file = false;
+
+	for (size_t i = 0; i < d->path_n; i++)
+		file |= d->path[i].is == PATH_IS_FILE;
+	return file && d->args_at < d->argc &&
+	       find_line(preset, "\tcwd $files") == NULL &&
+	       find_line(preset, "\twrite $files") == NULL;
+}
+
+enum preset_wants
+preset_wants(const char *preset, struct draft *d)
+{
+	bool own = find_line(preset, "let work = ") != NULL;
+
+	if (d->work[0] != '\0' || (!own && find_line(preset, "let files = ") == NULL))
+		return PRESET_NONE;
+	for (size_t i = 0; i < d->path_n && d->work[0] == '\0'; i++)
+		if (d->path[i].is == PATH_IS_DIR)
+			work_of_directory(d, d->path[i].path);
+	if (d->work[0] == '\0')
+		work_of_variable(preset, d);
+	if (d->work[0] == '\0' && !own)
+		work_of_directory(d, d->cwd);
+	if (d->work[0] != '\0')
+		return PRESET_NONE;
+	if (!own && has_its_files(preset, d)) {
+		d->without_work = true;
+		return PRESET_NONE;
+	}
+	return own ? PRESET_OWN : PRESET_FILES;
 }
 
 /* ---- filling it in ------------------------------------------------------------ */
@@ -318,11 +386,18 @@ static int
 put_end(const struct draft *d, const bool *skip, FILE *out)
 {
 	const char *user = draft_user(d);
+	int r;
 
 	if (user != NULL)
 		fprintf(out, "\tuser %s\n", user);
-	return draft_needs(d, "\t", out) < 0 ? -ENOMEM
-					     : draft_settings(d, "\t", skip, out);
+	if (draft_needs(d, "\t", out) < 0)
+		return -ENOMEM;
+	r = draft_cwd_line(d, "\t", out);
+	if (r == 0)
+		r = draft_project_put(d, "\t", out);
+	if (r == 0)
+		r = draft_cwd_put(d, "\t", out);
+	return r < 0 ? r : draft_settings(d, "\t", skip, out);
 }
 
 /* Is this the grant of a program that is not on this machine? */
@@ -371,6 +446,7 @@ put_line(const struct draft *d, const char *line, size_t n, bool *skip, FILE *ou
 	    {"let package = ", d->package.root, ""},
 	    {"let venv = ", d->venv, ""},
 	    {"let work = ", d->work, ""},
+	    {"let files = ", d->work, ""},
 	    {"server ", d->name, " {"},
 	};
 	int r = 0;
@@ -383,6 +459,11 @@ put_line(const struct draft *d, const char *line, size_t n, bool *skip, FILE *ou
 		}
 	if (behind(line, "\trun ") != NULL)
 		return put_run(d, line + 5, n - 5, out);
+	if (d->without_work && (behind(line, "let files = ") != NULL ||
+				   memmem(line, n, "$files", 6) != NULL))
+		return 0;
+	if (d->cwd[0] != '\0' && behind(line, "\tcwd ") != NULL)
+		return 0; /* the agent's is at the end */
 	if (behind(line, "\tread ") != NULL) {
 		put_read(d, line + 6, n - 6, out);
 		return 0;

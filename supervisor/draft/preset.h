@@ -14,10 +14,15 @@
 const char *preset_name(const struct draft *);
 /* The preset for it, to be freed; or NULL. */
 char *preset_for(const struct draft *);
-/* Does it have a directory to work in that is not known yet? If it sets a variable to
- * a path in that directory, and the agent's entry sets the same variable, this fills in
- * the directory. */
-bool preset_wants_work(const char *preset, struct draft *);
+/*
+ * Which directory does it work in that is not known yet? First this fills in the one that
+ * the agent's entry has: a directory among its arguments, that of a variable which the
+ * preset sets to a path in its own, or the one that the server is started in.
+ *	PRESET_OWN	`let work`: any that is the server's alone
+ *	PRESET_FILES	`let files`: the person's, for their files
+ */
+enum preset_wants { PRESET_NONE, PRESET_OWN, PRESET_FILES };
+enum preset_wants preset_wants(const char *preset, struct draft *);
 /* The next line from *at of a policy that defines a path which does not exist on this
  * machine, and its length; *at is moved past it. NULL: no other line does. */
 const char *preset_missing(const char **at, size_t *ret_len);

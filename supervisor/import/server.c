@@ -233,8 +233,11 @@ draft(struct writing *w, const struct made *made, const char *out)
 
 	if (e->kind == ENTRY_REMOTE)
 		return draft_remote(made, out);
-	if (!made->reused && work_take(w, e, &dir) < 0)
+	if (!made->reused && work_take(w, e, &dir) < 0) {
+		(void)snprintf(w->why, sizeof(w->why),
+		    "the directory that it works in is not known, or does not exist");
 		return EXIT_INPUT;
+	}
 	verb = drafting(e);
 	word[n++] = (char *)(verb == init_main ? "init" : "install");
 	word[n++] = (char *)made->name;

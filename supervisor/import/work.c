@@ -13,9 +13,11 @@
 #include "supervisor/draft/preset.h"
 #include "supervisor/import/private.h"
 
-#define WANTED "?" /* printed by look: no directory is known */
+#define WANTED       "?"  /* printed by look: no directory is known */
+#define WANTED_FILES "??" /* the same, and it is for the person's files */
 
 static const struct entry *looked; /* by the child */
+static const char *looked_from;    /* where its client starts it, or NULL */
 
 /* ---- is it known? ------------------------------------------------------------ */
 
@@ -57,20 +59,23 @@ look(int argc, char **argv)
 	static struct draft d; /* large */
 	const char *missing;
 	char *preset;
-	bool found = false;
+	enum preset_wants wants;
 
 	d.name = looked->name;
 	take_variables(&d, looked);
 	if (draft_preview(&d, argc, argv) != 0)
 		return 1;
 	preset = preset_for(&d);
-	for (size_t i = 0; i < d.path_n; i++)
-		found |= d.path[i].is == PATH_IS_DIR;
-	if (preset == NULL || found)
+	if (preset == NULL)
 		return 0;
+	if (looked_from != NULL)
+		(void)draft_cwd(&d, looked_from); /* the draft reports it */
 	missing = missing_argument(&d);
-	if (preset_wants_work(preset, &d))
-		printf("%s", missing != NULL ? missing : WANTED);
+	wants = preset_wants(preset, &d);
+	if (wants != PRESET_NONE && missing != NULL)
+		printf("%s", missing);
+	else if (wants != PRESET_NONE)
+		printf("%s", wants == PRESET_OWN ? WANTED : WANTED_FILES);
 	else if (d.work[0] != '\0' && access(d.work, F_OK) < 0)
 		printf("%s", d.work);
 	return 0;
@@ -99,7 +104,7 @@ is_taken(const struct writing *w, const char *dir)
 
 /* The answer of a person, or kennel's own directory for the server. */
 static int
-choose(struct writing *w, const struct import_found *f, struct planned *p)
+choose(struct writing *w, const struct import_found *f, struct planned *p, bool files)
 {
 	static struct draft answer; /* large */
 	char name[NAME_LEN_MAX + 20], own[PATH_MAX], shown[4 * PATH_MAX];
@@ -114,7 +119,13 @@ choose(struct writing *w, const struct import_found *f, struct planned *p)
 	answer = (struct draft){.name = name};
 	if (isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1)
 		draft_work_ask(&answer, own);
-	else
+	else if (files) {
+		log_error("%s needs a directory with your files, and its configuration "
+			  "names none: `kennel import --write --cwd DIR %s`",
+		    name, p->entry->name);
+		p->refused = true;
+		return 0;
+	} else
 		printf("%s works in %s, which is created: its preset needs a directory, "
 		       "and its configuration\nnames none.\n",
 		    name, log_quote(shown, sizeof(shown), own, strlen(own)));
@@ -134,12 +145,14 @@ plan_entry(struct writing *w, const struct import_found *f, const struct entry *
 		return;
 	*p = (struct planned){.entry = e};
 	looked = e;
+	looked_from = server_dir(w, f, e);
 	status = other_verb_split(
 	    server_dir(w, f, e), look, (int)e->word_n, (char **)e->word, PATH_MAX, &out);
 	if (status != 0 || out.text == NULL || out.len == 0) {
 		/* there is no such directory */
-	} else if (strcmp(out.text, WANTED) == 0) {
-		p->refused = choose(w, f, p) < 0;
+	} else if (strcmp(out.text, WANTED) == 0 || strcmp(out.text, WANTED_FILES) == 0) {
+		if (choose(w, f, p, strcmp(out.text, WANTED_FILES) == 0) < 0)
+			p->refused = true;
 	} else {
 		draft_work_refused(out.text, -ENOENT);
 		p->refused = true;

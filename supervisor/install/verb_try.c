@@ -359,7 +359,9 @@ check_paths(const struct trial *t, const char *text)
 
 	if (line == NULL)
 		return 0;
-	if (strncmp(line, "let work = ", 11) != 0 || has_option(t, "--work")) {
+	if ((strncmp(line, "let work = ", 11) != 0 &&
+		strncmp(line, "let files = ", 12) != 0) ||
+	    has_option(t, "--work")) {
 		log_error("unable to start %s: what its policy defines by `%.*s` does "
 			  "not exist here: create it, and run this again",
 		    t->name, (int)len, line);

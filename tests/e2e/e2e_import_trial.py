@@ -7,7 +7,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from import_kit import TOKEN, Home, homes  # noqa: E402
 from kit import *  # noqa: E402,F403
-from registry_kit import server  # noqa: E402
+from registry_kit import Package, Registry, server  # noqa: E402
 
 PYTHON = "/usr/bin/python3"
 # Works without kennel, and not under a draft: it reads a file of the home.
@@ -177,6 +177,31 @@ def unreachable():
         answers(h, "far")
         listener.accept()[0].close()  # the control
     h.end()
+
+
+FILES = "@modelcontextprotocol/server-filesystem"
+
+
+@test("without a terminal, a server for a person's files whose configuration names none is left, with the command; its cwd or --cwd names it; the home is not taken")
+def files():
+    registry = Registry(Package(FILES, "1.0.0", {"server.py": server("read_file"), "data.txt": "x"}, bin_="server.py"))
+    for number, (more, options, wanted) in enumerate((({}, [], 65), ({"cwd": "HOME"}, [], 65), ({"cwd": "HOME/code"}, [], 0), ({}, ["--cwd", "code"], 0),
+                                                      ({"args": ["-y", FILES, "HOME/code"]}, [], 0))):
+        entry = json.loads(json.dumps({"command": "npx", "args": ["-y", FILES], **more}).replace("HOME", os.path.realpath(TMP) + "/import-files%d" % number))
+        h = place("files%d" % number, s=entry)
+        code, out, err = h.run("import", "--write", *[o.replace("code", h.dir + "/code") for o in options], registry=registry.url)
+        equal(code, wanted, out + err)
+        if wanted:
+            within("s needs a directory with your files, and its configuration names none: `kennel import --write --cwd DIR s`", err)
+            within("not started: the directory that it works in is not known", table(out)["s"])
+            equal(reads(h.at), h.text)
+        else:
+            within("let files = %s/code\n" % h.dir, reads(h.kennel + "/policies/s.kennel").decode())
+            equal(table(out), {"s": "started"})
+            equal(h.run("import", "--undo")[0], 0)
+            equal(reads(h.at), h.text)
+        h.end()
+    registry.close()
 
 
 try:

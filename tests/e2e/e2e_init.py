@@ -76,7 +76,7 @@ def preset():
     equal(status, 78, err)
     within("File exists; remove it to draft again, or name another with -o FILE", err)
     text = reads(HOME + "1/policies/fs.kennel").decode()
-    within("let work = %s\n" % os.path.realpath(work), text)
+    within("let files = %s\n" % os.path.realpath(work), text)
     within("let node = %s/bin/node\n" % os.path.realpath(TMP), text)
     within("server fs {\n", text)
     within("tool allow read_*", text, "the preset")
@@ -210,7 +210,7 @@ def hostile():
     # Nor where a preset writes the line: the name of the package is one that has one.
     root = package(TMP + "/init-line\nserver-evil/node_modules", FS)
     for named, wanted in ((root, "A draft"), (package(TMP + "/init-line/node_modules", FS), "From the preset")):
-        status, out, err = init("line", "-o", "-", "--", "node", named + "/dist/index.js", env=env, n=3)
+        status, out, err = init("line", "-o", "-", "--work", TMP, "--", "node", named + "/dist/index.js", env=env, n=3)
         equal(status, 0, err)
         within("# " + wanted, out)
         check("\nserver-evil" not in out, out)
@@ -326,7 +326,7 @@ def bin_link():
     for n, name in ((0, "a-server"), (1, FS)):
         for first in ("#!/usr/bin/env node", "#!/usr/bin/env -S node --no-warnings", "#!%s/bin/node" % TMP):
             link, root = installed(1, name, text=first + "\n")
-            status, out, err = init("b", "-o", "-", "--", link, "--flag", env=env, n=6)
+            status, out, err = init("b", "-o", "-", *(["--work", "/usr"] if n else []), "--", link, "--flag", env=env, n=6)
             equal(status, 0, err)
             script = "$package/dist/index.js" if n else root + "/dist/index.js"
             words = ["$node" if n else os.path.realpath(TMP) + "/bin/node", script, '"--flag"']
@@ -366,30 +366,20 @@ def pending(master):
     return said.decode()
 
 
-@test("a directory that a preset works in is given, taken from the agent's entry, asked for, or named at the end")
+@test("a directory that a preset works in is given, taken from the agent's entry, asked for, or one of kennel's own that is the server's alone")
 def work():
     import pty
     env, memory = program("node"), "@modelcontextprotocol/server-memory"
     link, _ = installed(3, memory)
     there = os.path.realpath(TMP) + "/init-work"
     os.makedirs(there, exist_ok=True)
-    status, out, err = init("w", "-o", "-", "--", link, env=env, n=6)
-    within("let work = /srv/memory\n", out)
-    within("Replace first what does not exist here:\n\n    let work = /srv/memory\n", err)
     own = HOME + "6/work/w"
-    again = "kennel init w --work %s -o - -- %s\n" % (own, link)
-    within("For `work`, draft it again, with a directory that is created here, or another after --work:\n\n    " + again, err)
-    # the command as it is printed, in a shell
-    status, out, err = init("w", "--env", "LOG_LEVEL=a b", "-o", TMP + "/init-again0.kennel", "--no-start", "--", link, env=env, n=6)
+    status, out, err = init("w", "-o", "-", "--", link, env=env, n=6)
     equal(status, 0, err)
-    command = out.split("another after --work:\n\n")[1].strip()
-    within("--env 'LOG_LEVEL=a b' --no-start -o ", command)
-    check(not os.path.exists(own), "made before it was asked for")
-    r = run(["/bin/sh", "-c", command], env={**environment({"KENNEL_HOME": HOME + "6"}), **env,
-                                             "PATH": os.path.dirname(KENNEL) + ":" + env["PATH"]})
-    equal(r.returncode, 0, command + r.stderr.decode())
-    within("let work = %s\n" % os.path.realpath(own), reads(TMP + "/init-again0.kennel").decode())
+    within("let work = %s\n" % os.path.realpath(own), out)
+    within("w works in %s, which was created for it" % own, err)
     equal(os.stat(own).st_mode & 0o777, 0o700, "its mode")
+    checked(out)
     os.rmdir(own)
     for words in (["--work", there], ["--env", "MEMORY_FILE_PATH=%s/m.json" % there]):
         status, out, err = init("w", "-o", "-", *words, "--", link, env=env, n=6)
@@ -428,6 +418,36 @@ def work():
     within("let work = %s\n" % os.path.realpath(own), reads(TMP + "/init-own.kennel").decode())
     os.close(slave)
     os.close(master)
+    # a file beside other files is granted alone; the home directory never is
+    with open(there + "/m.json", "w"), open(there + "/other", "w"):
+        pass
+    status, out, err = init("w", "-o", "-", "--env", "MEMORY_FILE_PATH=%s/m.json" % there, "--", link, env={**env, "HOME": there}, n=6)
+    within("let work = %s/m.json\n" % there, out)
+    status, out, err = init("w", "-o", "-", "--env", "MEMORY_FILE_PATH=%s/new.json" % there, "--", link, env={**env, "HOME": there}, n=6)
+    absent("let work = %s\n" % there, out)
+
+
+@test("a preset for a person's files takes the arguments or the current directory; in the root or the home it exits with the whole command, and writes nothing")
+def files():
+    env, (link, _) = program("node"), installed(33, "@cyanheads/git-mcp-server")
+    there = os.path.realpath(TMP) + "/init-files"
+    os.makedirs(there, exist_ok=True)
+    words_ = [KENNEL, "init", "g", "--env", "LOG_LEVEL=a b", "--no-start", "-o", TMP + "/init-files.kennel", "--", link]
+    for cwd, home in (("/", there), (there, there)):
+        r = run(words_, env={**environment({"KENNEL_HOME": HOME + "34", "HOME": home}), **env}, cwd=cwd)
+        equal(r.returncode, 65, r.stdout + r.stderr)
+        check(not os.path.exists(TMP + "/init-files.kennel"), "a draft was written")
+        command = r.stderr.decode().split("replace DIR in\n\n")[1].strip()
+        equal(command, "kennel init g --work DIR --env 'LOG_LEVEL=a b' --no-start -o %s/init-files.kennel -- %s" % (TMP, link))
+    r = run(["/bin/sh", "-c", command.replace("DIR", there)], env={**environment({"KENNEL_HOME": HOME + "34"}), **env,
+            "PATH": os.path.dirname(KENNEL) + ":" + env["PATH"]})
+    equal(r.returncode, 0, r.stderr)
+    within("let files = %s\n" % there, reads(TMP + "/init-files.kennel").decode())
+    os.unlink(TMP + "/init-files.kennel")
+    r = run(words_, env={**environment({"KENNEL_HOME": HOME + "34", "HOME": "/nonexistent"}), **env}, cwd=there)
+    equal(r.returncode, 0, r.stderr)
+    within("let files = %s\n" % there, reads(TMP + "/init-files.kennel").decode())
+    within("g works in the current directory, %s: --work names another" % there, r.stderr.decode())
 
 
 @test("what the agent's entry sets is kept: its arguments and variables replace the preset's, and secrets get no value")
@@ -755,7 +775,7 @@ def sqlite():
     m.close()
     # the control: with write, it does
     with open(HOME + "31/w.kennel", "w") as f:
-        f.write(text.replace("read $work", "write $work"))
+        f.write(text.replace("read $files", "write $files"))
     m = Mcp([KENNEL, "run", "db", "--policy", HOME + "31/w.kennel"], env=env)
     m.initialize()
     equal(called(m, "read_query", query="DELETE FROM t")["content"][0]["text"], "[]")

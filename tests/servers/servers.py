@@ -189,7 +189,7 @@ class Preset:
             text = f.read()
         text = text.replace("/usr/local/lib/node_modules/", MODULES + "/")
         text = re.sub(r"(?m)^let node = .*$", "let node = " + NODE, text)
-        text = re.sub(r"(?m)^let work = .*$", "let work = " + self.work, text)
+        text = re.sub(r"(?m)^let (work|files) = .*$", r"let \1 = " + self.work, text)
         self.path = "%s/%s.kennel" % (kit.TMP, name)
         with open(self.path, "w") as f:
             f.write(text)
