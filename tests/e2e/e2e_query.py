@@ -1204,6 +1204,33 @@ def witness_at_once():
         equal(sum(len(o[1][0]) > 0 for o in out), 1, "more than one signature")
 
 
+@test("tiles: a directory that has a checkpoint gets those of the log that continues it, and no other")
+def tiles_of_two():
+    def of(name, starts):
+        env = {"KENNEL_HOME": TMP + "/" + name}
+        os.makedirs(env["KENNEL_HOME"], mode=0o700, exist_ok=True)
+        for _ in range(starts):
+            equal(kexec("    run %s **\n" % words(WITNESS), [WITNESS, "exit", "0"], env=env).returncode, 0)
+        check(wait_for(lambda: not any(c.startswith("kennel-recorder") for c in descendants(os.getpid()).values()), 8))
+        return env
+
+    def tiles(env):
+        return run([KENNEL, "audit", "tiles", TMP + "/tiles-out"], env=env)
+    env = of("tiles-two", 1)
+    shutil.copytree(env["KENNEL_HOME"], TMP + "/tiles-copy")
+    of("tiles-two", 2)
+    equal(tiles(env).returncode, 0)
+    of("tiles-two", 1)
+    equal(tiles(env).returncode, 0, "the control: the same log, longer")
+    before = reads(TMP + "/tiles-out/checkpoint")
+    for other in of("tiles-copy", 0), of("tiles-copy", 8), of("tiles-other", 9):
+        r = tiles(other)
+        equal(r.returncode, 1, r.stderr)
+        within(b"is not one that this log continues", r.stderr)
+        equal(reads(TMP + "/tiles-out/checkpoint"), before)
+    equal(tiles(env).returncode, 0, "the control: it still continues")
+
+
 @test("touched: of the mounts above a path the deepest decides, and a hidden path could not be seen")
 def touched():
     env, folder = {"KENNEL_HOME": TMP + "/touched-home"}, os.path.realpath(TMP) + "/touched"

@@ -26,6 +26,7 @@
 #include "supervisor/base/paths.h"
 
 #define NAME_MAX_   64
+#define EXIT_TWO    1
 #define ENTRIES_MAX (TILE_WIDTH * (2 + AUDIT_BODY_MAX))
 
 static void
@@ -139,6 +140,37 @@ put_entries(struct logtree *t, int dir)
 	return r;
 }
 
+/* Does the log continue what the directory has? A reader of the tiles would get those of two
+ * histories, and a checkpoint that contradicts the one that it may have kept. -EUCLEAN: no. */
+static int
+check_published(struct logtree *t, int dir)
+{
+	struct hashes h = logtree_hashes(t);
+	struct merkle_path path;
+	struct checkpoint last;
+	struct note note;
+	char *text = NULL;
+	size_t len = 0;
+	int fd = openat(dir, "checkpoint", O_RDONLY | O_NOFOLLOW | O_CLOEXEC), r;
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	r = fd_slurp(fd, NOTE_MAX, &text, &len);
+	fd_close(&fd);
+	if (r == 0 &&
+	    (note_parse(text, len, &note) < 0 || checkpoint_parse(note.text, &last) < 0 ||
+		strcmp(last.origin, t->cp.origin) != 0 || last.size > t->size))
+		r = -EUCLEAN;
+	if (r == 0 && last.size > 0) {
+		r = merkle_path_consistency(&h, last.size, t->size, &path);
+		if (r == 0 && !merkle_path_consistent(
+				  &path, last.size, last.root, t->size, t->cp.root))
+			r = -EUCLEAN;
+	}
+	free(text);
+	return r;
+}
+
 static int
 record(const char *log_dir, const char *out_dir, const struct logtree *t)
 {
@@ -162,21 +194,25 @@ audit_tiles(const char *log_dir, const char *out_dir, uint64_t *ret_size)
 	int dir = -1, r;
 
 	r = logtree_open(log_dir, 0, &t);
-	if (r == 0)
-		r = record(log_dir, out_dir, t);
 	if (r == 0 && mkdir(out_dir, 0777) < 0 && errno != EEXIST)
 		r = -errno;
 	if (r == 0) {
 		dir = open(out_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		r = dir < 0 ? -errno : 0;
 	}
+	if (r == 0)
+		r = check_published(t, dir);
+	if (r == 0)
+		r = record(log_dir, out_dir, t);
 	for (unsigned int level = 0; r == 0 && level < TILE_LEVELS; level++)
 		r = put_level(t, dir, level);
 	if (r == 0)
 		r = put_entries(t, dir);
 	/* write it last: a reader that finds it finds everything that it covers */
 	if (r == 0)
-		r = put_file(dir, "checkpoint", t->note, strlen(t->note));
+		r = put_file(dir, "checkpoint.new", t->note, strlen(t->note));
+	if (r == 0 && renameat(dir, "checkpoint.new", dir, "checkpoint") < 0)
+		r = -errno;
 	if (r == 0)
 		*ret_size = t->size;
 	fd_close(&dir);
@@ -200,6 +236,13 @@ tiles_main(int argc, char **argv)
 		return LOG_EXIT_FAILED;
 	}
 	r = audit_tiles(dir, argv[1], &size);
+	if (r == -EUCLEAN) {
+		log_error("the checkpoint in %s is not one that this log continues: two "
+			  "histories, or another log; nothing was written; name a new "
+			  "directory",
+		    argv[1]);
+		return EXIT_TWO;
+	}
 	if (r < 0) {
 		log_error("unable to write tiles to %s: %s", argv[1],
 		    r == -EBADMSG  ? "the log is damaged; run \"kennel audit verify\""
