@@ -1268,5 +1268,58 @@ def touched_own():
     equal(how("/etc/ssl/x"), [("could read", "/etc/ssl (read)")])
 
 
+
+def facts(verb, of, *filters):
+    """The rows of a verb by what they are about, without the column that counts what was selected."""
+    out = {}
+    for r in rows(verb, *filters):
+        r.pop("selected", None)
+        check(of(r) not in out, verb, "two rows of", of(r))
+        out[of(r)] = r
+    return out
+
+
+@test("a filter chooses rows: a row of sessions, gaps, policy-at and egress is the same with and without each filter", 120)
+def filters():
+    real_session()
+    time.sleep(1.1)  # options have whole seconds
+    s = kennel_run(toy_policy("    exec allow /bin/echo **\n"), env=ENV)
+    s.initialize()
+    time.sleep(1.1)
+    s.call("no-such-tool")
+    s.call("exec", argv=["/bin/ls"])
+    os.kill(s.p.pid, 9)  # its end is lost: a gap
+    s.p.wait()
+    check(wait_for(lambda: not descendants(os.getpid()), 12), "the recorder stays")
+    def when(ts):
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(ts / 1e9))
+
+    every = rows("log")
+    middle = when(every[-1]["ts"] - 700 * 10**6)  # the whole second in which the second session was at work
+    last = when([r for r in every if r["fields"].get("verdict") == "deny"][-1]["ts"])
+    some = [("--server", "t"), ("--verdict", "deny"), ("--verdict", "allow"), ("--tool", "exec"), ("--tool", "no-such-tool"),
+            ("--from", middle), ("--to", middle), ("--from", last), ("--to", last), ("--server", "t", "--verdict", "deny"),
+            ("--session", every[-1].get("session") or [r["session"] for r in every if r.get("session")][-1])]
+    verbs = {("sessions",): lambda r: r["session"], ("gaps",): lambda r: (r["idx"], r["what"]),
+             ("policy-at", "2099-01-01"): lambda r: (r["server"], r["session"]), ("egress",): lambda r: r["idx"]}
+    narrowed = 0
+    for verb, of in verbs.items():
+        whole = facts(*verb[:1], of, *verb[1:])
+        if verb[0] in ("sessions", "gaps"):
+            check(len(whole) > 1 if verb[0] == "sessions" else whole, verb, whole)
+        for chosen in some:
+            if verb[0] == "policy-at" and set(chosen[::2]) != {"--server"}:
+                ask(*verb, *chosen, status=64)
+                continue
+            part = facts(*verb[:1], of, *verb[1:], *chosen)
+            for what, row in part.items():
+                equal(row, whole.get(what), "%s %s" % (verb, chosen))
+            narrowed += 0 < len(part) < len(whole)
+    check(narrowed > 3, "no filter chose")
+    r = [x for x in rows("sessions", "--verdict", "deny")]
+    check(all(0 < x["selected"] < x["records"] for x in r), r)
+    equal([x["selected"] == x["records"] for x in rows("sessions")].count(False), 0)
+
+
 if __name__ == "__main__":
     main()

@@ -157,6 +157,7 @@ run(const struct verb *verb, const struct query *q, struct log_view *view, FILE 
 	*ret_rows = ask.table.rows;
 out:
 	group_free(ask.groups);
+	group_free(ask.chosen);
 	group_free(ask.installs);
 	free(ask.own);
 	*ret_why = words_of(r);

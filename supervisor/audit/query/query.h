@@ -49,6 +49,7 @@ struct ask {
 	struct table table;
 	const char *word; /* the verb's argument; NULL: none */
 	struct groups *groups;
+	struct groups *chosen; /* sessions of which the query selects a record */
 	uint64_t number, from_ns;
 	uint64_t left_out;       /* records that --absent or --installs would add */
 	struct groups *installs; /* their sessions (session_installs) */
@@ -152,6 +153,14 @@ bool session_started(const struct group_row *);
 /* Sessions whose last record is before *ret_idx are not running at the end of the
  * queried range: 0, or as log_scan_each. */
 int session_over(const struct ask *, uint64_t *ret_idx);
+/*
+ * A query selects sessions; what is true of one comes from all its records, whatever the
+ * query selects.  session_choose() notes the session of a record; session_each() then calls
+ * fn (arg is the ask) with each record before to_ns of these sessions, of the verb's kinds.
+ * Each 0, -ENOMEM or -E2BIG; session_each() also what fn and a scan return.
+ */
+int session_choose(struct ask *, const struct log_record *);
+int session_each(struct ask *, uint64_t to_ns, log_record_fn *fn);
 enum session_end session_end(const struct group_row *, uint64_t over_idx);
 const char *session_end_name(enum session_end);
 /* What is missing in the log at its end; NULL: nothing, or a stop record names it. */

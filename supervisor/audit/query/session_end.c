@@ -275,6 +275,64 @@ session_over(const struct ask *ask, uint64_t *ret_idx)
 	return r;
 }
 
+/* ---- the records of the sessions that a query selects ------------------------------- */
+
+/* Up to here, each is looked up by the index of sessions; for more, all records are read. */
+#define LOOKUPS_MAX 64
+
+int
+session_choose(struct ask *ask, const struct log_record *record)
+{
+	const char *id = record->session;
+
+	if (id[0] == '\0')
+		return 0;
+	if (ask->chosen == NULL && (ask->chosen = group_new()) == NULL)
+		return -ENOMEM;
+	return group_count(ask->chosen, record, &id, 1) != NULL ? 0 : -E2BIG;
+}
+
+struct each {
+	struct ask *ask;
+	log_record_fn *fn;
+};
+
+static int
+see_each(void *arg, const struct log_record *record)
+{
+	struct each *each = arg;
+	const char *id = record->session;
+	const struct group_row *row;
+
+	if (id[0] == '\0')
+		return 0;
+	row = group_at(each->ask->chosen, &id, 1);
+	if (row == NULL)
+		return -E2BIG;
+	return row->n > 0 ? each->fn(each->ask, record) : 0;
+}
+
+int
+session_each(struct ask *ask, uint64_t to_ns, log_record_fn *fn)
+{
+	struct each each = {.ask = ask, .fn = fn};
+	struct query q = {.verb = ask->q.verb, .kinds = ask->verb->kinds, .to_ns = to_ns};
+	size_t n = ask->chosen != NULL ? group_rows(ask->chosen) : 0;
+	struct group_row *const *row;
+	int r = 0;
+
+	if (n > LOOKUPS_MAX)
+		return log_scan_each(ask->view, &q, see_each, &each);
+	row = n > 0 ? group_sorted(ask->chosen, group_by_first) : NULL;
+	if (n > 0 && row == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		q.session = row[i]->part[0];
+		r = log_scan_each(ask->view, &q, see_each, &each);
+	}
+	return r;
+}
+
 /* ---- sessions that install or fetch ----------------------------------------------------- */
 
 static int

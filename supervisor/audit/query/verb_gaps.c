@@ -105,8 +105,14 @@ see_gaps(void *arg, const struct log_record *record)
 		    describe_tell(record, story));
 	}
 	see_stop(ask, record);
-	if (record->session[0] == '\0')
-		return 0;
+	return session_choose(ask, record);
+}
+
+static int
+see_facts(void *arg, const struct log_record *record)
+{
+	struct ask *ask = arg;
+
 	return session_see(ask->groups, record) != NULL ? 0 : -E2BIG;
 }
 
@@ -220,10 +226,16 @@ put_lost_session(
 static int
 end_gaps(struct ask *ask)
 {
-	struct group_row *const *row = group_sorted(ask->groups, group_by_first);
-	uint64_t over = 0;
-	int r = row != NULL ? session_over(ask, &over) : -ENOMEM;
+	uint64_t to = ask->q.to_ns, over = 0;
+	struct group_row *const *row;
+	int r = session_each(ask, INT64_MAX, see_facts);
 
+	if (r < 0)
+		return r;
+	row = group_sorted(ask->groups, group_by_first);
+	ask->q.to_ns = INT64_MAX; /* a session ends when it ends */
+	r = row != NULL ? session_over(ask, &over) : -ENOMEM;
+	ask->q.to_ns = to;
 	for (size_t i = 0; r == 0 && i < group_rows(ask->groups); i++) {
 		enum session_end end = session_end(row[i], over);
 		const char *gap = session_end_gap(row[i], end);

@@ -62,6 +62,10 @@ begin_policy_at(struct ask *ask)
 		ask->why = "expected a time: " OPTIONS_TIME_FORMS;
 	if (ask->q.from_given || ask->q.to_given)
 		ask->why = "--from, --since and --to are not allowed after policy-at";
+	/* the policy in force does not depend on which records are of interest */
+	if (ask->q.verdict != NULL || ask->q.tool != NULL || ask->q.rule != NULL ||
+	    ask->q.session != NULL)
+		ask->why = "policy-at takes --server and no other choice of records";
 	if (ask->why != NULL)
 		return -EINVAL;
 	ask->q.to_ns = at + 1;
@@ -93,8 +97,14 @@ see_policy_at(void *arg, const struct log_record *record)
 {
 	struct ask *ask = arg;
 
-	if (record->session[0] == '\0')
-		return 0;
+	return session_choose(ask, record);
+}
+
+static int
+see_facts(void *arg, const struct log_record *record)
+{
+	struct ask *ask = arg;
+
 	if (strcmp(record->kind, "policy.load") != 0)
 		return session_see(ask->groups, record) != NULL ? 0 : -E2BIG;
 	return log_record_text(record, "server") != NULL ? see_load(ask, record) : 0;
@@ -266,11 +276,16 @@ put_server(
 static int
 end_policy_at(struct ask *ask)
 {
-	struct group_row *const *row = group_sorted(ask->groups, by_server);
-	size_t n = group_rows(ask->groups), from = 0;
+	struct group_row *const *row;
+	size_t n, from = 0;
 	uint64_t over = 0;
-	int r = row != NULL ? session_over(ask, &over) : -ENOMEM;
+	int r = session_each(ask, ask->q.to_ns, see_facts);
 
+	if (r < 0)
+		return r;
+	n = group_rows(ask->groups);
+	row = group_sorted(ask->groups, by_server);
+	r = row != NULL ? session_over(ask, &over) : -ENOMEM;
 	for (size_t i = 1; r == 0 && i <= n; i++) {
 		if (i < n &&
 		    strcmp(session_server(row[i]), session_server(row[from])) == 0)

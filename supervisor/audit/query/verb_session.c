@@ -23,6 +23,7 @@ static const struct column sessions_column[] = {
     {"first", CELL_TIME, 24},
     {"last", CELL_TIME, 24},
     {"records", CELL_NUMBER, 8},
+    {"selected", CELL_NUMBER, 8},
     {"calls", CELL_NUMBER, 7},
     {"execs", CELL_NUMBER, 7},
     {"denied", CELL_NUMBER, 7},
@@ -42,14 +43,11 @@ begin_tally(struct ask *ask)
 }
 
 static int
-see_sessions(void *arg, const struct log_record *record)
+see_facts(void *arg, const struct log_record *record)
 {
 	struct ask *ask = arg;
-	struct group_row *row;
+	struct group_row *row = session_see(ask->groups, record);
 
-	if (record->session[0] == '\0')
-		return 0;
-	row = session_see(ask->groups, record);
 	if (row == NULL)
 		return -E2BIG;
 	row->extra[CALLS] += strcmp(record->kind, "call") == 0 &&
@@ -58,6 +56,26 @@ see_sessions(void *arg, const struct log_record *record)
 	    strcmp(record->kind, "exec") == 0 && !log_record_absent(record);
 	row->extra[DENIED] += log_record_denied(record);
 	return 0;
+}
+
+/* Does the query select every record? Then one scan has them all. */
+static bool
+selects_all(const struct query *q)
+{
+	return q->server == NULL && q->kind == NULL && q->verdict == NULL &&
+	       q->session == NULL && q->tool == NULL && q->rule == NULL &&
+	       q->contains == NULL && !q->from_given && !q->to_given;
+}
+
+static int
+see_sessions(void *arg, const struct log_record *record)
+{
+	struct ask *ask = arg;
+	int r = session_choose(ask, record);
+
+	if (r < 0 || record->session[0] == '\0' || !selects_all(&ask->q))
+		return r;
+	return see_facts(ask, record);
 }
 
 static const char *
@@ -69,10 +87,15 @@ or_null(const char *text)
 static int
 end_sessions(struct ask *ask)
 {
-	struct group_row *const *row = group_sorted(ask->groups, group_by_first);
+	struct group_row *const *row, *chosen;
 	uint64_t over = 0;
-	int r = row != NULL ? session_over(ask, &over) : -ENOMEM;
+	int r = selects_all(&ask->q) ? 0 : session_each(ask, INT64_MAX, see_facts);
 
+	if (r < 0)
+		return r;
+	ask->q.to_ns = INT64_MAX; /* a session ends when it ends */
+	row = group_sorted(ask->groups, group_by_first);
+	r = row != NULL ? session_over(ask, &over) : -ENOMEM;
 	for (size_t i = 0; r == 0 && i < group_rows(ask->groups); i++) {
 		const struct group_row *t = row[i];
 
@@ -84,6 +107,10 @@ end_sessions(struct ask *ask)
 		table_number(&ask->table, t->first_ts);
 		table_number(&ask->table, t->last_ts);
 		table_number(&ask->table, t->n);
+		chosen = group_at(ask->chosen, t->part, 1);
+		if (chosen == NULL)
+			return -E2BIG;
+		table_number(&ask->table, chosen->n);
 		for (size_t k = 0; k < COUNTS; k++)
 			table_number(&ask->table, t->extra[k]);
 		table_text(&ask->table, or_null(session_user(t)));
