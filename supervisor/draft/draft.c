@@ -1,3 +1,4 @@
+#include "policy/lang/scalar.h"
 #include "supervisor/draft/draft.h"
 
 #include <errno.h>
@@ -76,12 +77,11 @@ put_words(FILE *out, const char *word, const char *const *text, size_t n)
 	return r;
 }
 
+/* "" is no directory. */
 static bool
 is_below(const char *path, const char *dir)
 {
-	size_t n = strlen(dir);
-
-	return n > 0 && strncmp(path, dir, n) == 0 && (path[n] == '/' || path[n] == '\0');
+	return dir[0] != '\0' && path_below(dir, path);
 }
 
 /* ---- what the agent's entry has -------------------------------------------- */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "policy/compile/compile.h"
+#include "policy/lang/scalar.h"
 #include "shim/base/array.h"
 #include "supervisor/draft/draft.h"
 #include "supervisor/draft/script.h"
@@ -23,14 +24,6 @@ struct needs {
 	const struct draft *d;
 	char root[PATH_MAX]; /* where its program was installed, or "" */
 };
-
-static bool
-is_below(const char *path, const char *dir)
-{
-	size_t n = strlen(dir);
-
-	return n > 0 && strncmp(path, dir, n) == 0 && path[n] == '/';
-}
 
 /* The directory above bin of the program's file: not a home directory, or one that holds
  * it, and at least two deep. */
@@ -50,7 +43,7 @@ find_root(struct needs *n, const char *program)
 		return;
 	*slash = '\0';
 	if (getenv("HOME") != NULL && realpath(getenv("HOME"), home) != NULL &&
-	    (strcmp(home, real) == 0 || is_below(home, real)))
+	    path_below(real, home))
 		return;
 	if (strchr(real + (real[0] == '/'), '/') != NULL)
 		memcpy(n->root, real, sizeof(real));
@@ -82,12 +75,12 @@ is_own(const struct needs *n, const struct policy_need *need)
 	char libs[PATH_MAX + 8];
 
 	(void)snprintf(libs, sizeof(libs), "%s/lib", n->root); /* fits */
-	if (n->root[0] == '\0' || !is_below(need->path, n->root))
+	if (n->root[0] == '\0' || !path_below(n->root, need->path))
 		return false;
 	if (need->start)
 		return is_python(n, need->path);
 	return is_library(need->path) &&
-	       (is_below(need->path, libs) ||
+	       ((path_below(libs, need->path) && strcmp(libs, need->path) != 0) ||
 		   strstr(need->path + strlen(n->root), "/lib64/") != NULL);
 }
 
