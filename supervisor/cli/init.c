@@ -36,8 +36,9 @@ struct plan {
 	char *preset; /* or NULL */
 	bool start;   /* the server, to list its tools */
 	struct tools_found tools;
-	const char *file; /* -o */
-	char **command;   /* as it was given */
+	const char *file;  /* -o */
+	const char *again; /* what the user ran, with DIR for the directory; NULL: this */
+	char **command;    /* as it was given */
 	int command_n;
 };
 
@@ -189,6 +190,10 @@ tell_vault(const struct plan *p)
 static void
 tell_again(const struct plan *p, const char *work, FILE *to)
 {
+	if (p->again != NULL) {
+		fprintf(to, "\n    %s\n", p->again);
+		return;
+	}
 	fprintf(to, "\n    kennel init %s --work", p->d.name);
 	draft_shell_word(to, work);
 	draft_options(&p->d, to);
@@ -336,6 +341,10 @@ take_option(struct plan *p, char **argv, int left)
 		return 0;
 	if (strcmp(argv[0], "-o") == 0) {
 		p->file = argv[1];
+		return 2;
+	}
+	if (strcmp(argv[0], "--again") == 0) { /* of other verbs */
+		p->again = argv[1];
 		return 2;
 	}
 	return draft_option(&p->d, argv);

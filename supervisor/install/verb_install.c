@@ -38,20 +38,56 @@ static const struct {
     {"--env", true},
     {"--secret", true},
     {"--vault", true},
+    {"--again", true},
     {"--no-start", false},
 };
 
 /* ---- the draft --------------------------------------------------------------------- */
+
+/* The command that was run, with DIR for a directory that it lacks: the caller frees; NULL. */
+static char *
+with_directory(const struct install *in)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	if (out == NULL)
+		return NULL;
+	fprintf(out, "kennel install %s --work DIR", in->name);
+	if (in->how.scripts)
+		fputs(" --scripts", out);
+	if (in->how.require_signatures)
+		fputs(" --require-signatures", out);
+	if (in->how.scope != NULL)
+		fprintf(out, " --to %s", in->how.scope);
+	for (int i = 0; i < in->option_n; i++)
+		draft_shell_word(out, in->option[i]);
+	if (in->out != NULL) {
+		fputs(" -o", out);
+		draft_shell_word(out, in->out);
+	}
+	fputs(" --", out);
+	for (int i = 0; i < in->command_n; i++)
+		draft_shell_word(out, in->command[i]);
+	return fclose(out) == 0 ? text : NULL;
+}
 
 static int
 draft(const struct install *in, int start_n, char **start, int rest)
 {
 	const struct other_verb here = {.dir = NULL};
 	char *word[INSTALL_WORDS_MAX + 16];
-	int n = 0;
+	char *again = with_directory(in);
+	int n = 0, status;
 
 	word[n++] = (char *)"init";
 	word[n++] = (char *)in->name;
+	if (again != NULL) {
+		word[n++] =
+		    (char *)"--again"; /* or that of the options, which come after it */
+		word[n++] = again;
+	}
 	for (int i = 0; i < in->option_n; i++)
 		word[n++] = in->option[i];
 	if (in->out != NULL) {
@@ -63,7 +99,9 @@ draft(const struct install *in, int start_n, char **start, int rest)
 		word[n++] = start[i];
 	for (int i = rest; i < in->command_n; i++)
 		word[n++] = in->command[i];
-	return other_verb_run(&here, init_main, n, word);
+	status = other_verb_run(&here, init_main, n, word);
+	free(again);
+	return status;
 }
 
 /* A draft never replaces a file: says so before anything is fetched. */

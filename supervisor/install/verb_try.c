@@ -291,25 +291,57 @@ serve(const struct trial *t)
 
 /* ---- the steps ----------------------------------------------------------------------------- */
 
+static void
+put_command(const struct trial *t, FILE *out)
+{
+	fputs(" --", out);
+	for (int i = 0; i < t->command_n; i++)
+		draft_shell_word(out, t->command[i]);
+}
+
+/* The command that was run, with DIR for a directory that it lacks: the caller frees; NULL. */
+static char *
+with_directory(const struct trial *t)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	if (out == NULL)
+		return NULL;
+	fprintf(out, "kennel try --work DIR");
+	for (int i = 0; i < t->option_n; i++)
+		draft_shell_word(out, t->option[i]);
+	put_command(t, out);
+	return fclose(out) == 0 ? text : NULL;
+}
+
 static int
 install_quietly(const struct trial *t)
 {
 	const struct other_verb quiet = {.quiet = true};
-	char *word[WORDS_MAX];
-	int n = 0;
+	char *word[WORDS_MAX], *again;
+	int n = 0, status;
 
-	if (t->option_n + t->command_n + 8 > WORDS_MAX)
+	if (t->option_n + t->command_n + 10 > WORDS_MAX)
 		return EXIT_USAGE;
+	again = with_directory(t);
 	word[n++] = (char *)"install";
 	word[n++] = (char *)t->name;
 	word[n++] = (char *)"-o";
 	word[n++] = (char *)t->policy;
+	if (again != NULL) {
+		word[n++] = (char *)"--again";
+		word[n++] = again;
+	}
 	for (int i = 0; i < t->option_n; i++)
 		word[n++] = t->option[i];
 	word[n++] = (char *)"--";
 	for (int i = 0; i < t->command_n; i++)
 		word[n++] = t->command[i];
-	return other_verb_run(&quiet, install_main, n, word);
+	status = other_verb_run(&quiet, install_main, n, word);
+	free(again);
+	return status;
 }
 
 /* In its child: its pins file is removed with the trial, so only warnings are shown. */
@@ -332,23 +364,6 @@ pin_quietly(const struct trial *t)
 	return other_verb_run(&quiet, pin_with_warnings, 7, word);
 }
 
-static void
-put_command(const struct trial *t, FILE *out)
-{
-	fputs(" --", out);
-	for (int i = 0; i < t->command_n; i++)
-		draft_shell_word(out, t->command[i]);
-}
-
-static bool
-has_option(const struct trial *t, const char *name)
-{
-	for (int i = 0; i < t->option_n; i++)
-		if (strcmp(t->option[i], name) == 0)
-			return true;
-	return false;
-}
-
 /* Has the draft a path that does not exist, as a preset has for the directory that its
  * server works in? Then the server would not start. 0, or an exit status. */
 static int
@@ -359,22 +374,9 @@ check_paths(const struct trial *t, const char *text)
 
 	if (line == NULL)
 		return 0;
-	if ((strncmp(line, "let work = ", 11) != 0 &&
-		strncmp(line, "let files = ", 12) != 0) ||
-	    has_option(t, "--work")) {
-		log_error("unable to start %s: what its policy defines by `%.*s` does "
-			  "not exist here: create it, and run this again",
-		    t->name, (int)len, line);
-		return EXIT_INPUT;
-	}
-	log_error("unable to start %s: it needs a directory to work in; name one that "
-		  "exists with --work:",
-	    t->name);
-	fprintf(stderr, "    kennel try --work DIR");
-	for (int i = 0; i < t->option_n; i++)
-		draft_shell_word(stderr, t->option[i]);
-	put_command(t, stderr);
-	fputs("\n", stderr);
+	log_error("unable to start %s: what its policy defines by `%.*s` does not exist "
+		  "here: create it, and run this again",
+	    t->name, (int)len, line);
 	return EXIT_INPUT;
 }
 

@@ -200,7 +200,7 @@ def preset_of():
     registry = Registry(inner, below, other, hello(named))
     h = Home("preset", registry)
     for name, wanted in (("hello", "# A draft"), ("below", "# A draft"), (named, "# From the preset for " + named)):
-        code, out, err = h.install(name[-5:], "--no-start", "--", "npx", name)
+        code, out, err = h.install(name[-5:], "--no-start", "--work", h.dir, "--", "npx", name)
         equal(code, 0, out + err)
         within(wanted, h.policy(name[-5:]))
     within('about "hello 1.0.0"', h.policy("hello"))
@@ -621,15 +621,18 @@ def needs():
     h = Home("needs", registry)
     code, out, err = h.run("try", "--env", "A=b", "--", "npx", "-y", named)
     equal(code, 65, out + err)
-    within("unable to start server-filesystem: it needs a directory to work in; name one that exists with --work:\n"
+    within("server-filesystem needs a directory with your files, and its command names none: replace DIR in\n\n"
            "    kennel try --work DIR --env A=b -- npx -y %s\n" % named, err)
+    code, out, err = h.install("f", "--env", "A=b", "--", "npx", "-y", named)
+    equal(code, 65, out + err)
+    within("replace DIR in\n\n    kennel install f --work DIR --env A=b -- npx -y %s\n" % named, err)
     absent("Pinning", out)
     absent("/srv/filesystem does not exist", err)
     equal(h.staging(), [])
     os.makedirs(h.dir + "/notes")
     for words in (["--work", h.dir + "/notes", "--", "npx", named], ["--", "npx", named, h.dir + "/notes"]):
         code, out, err = h.run("try", *words)
-        absent("it needs a directory", err)
+        absent("needs a directory", err)
         within("Pinning", out, "the control")
     registry.close()
 
