@@ -170,40 +170,47 @@ pins_free(struct pins *p)
 
 /* ---- a tool's annotations ------------------------------------------------- */
 
-/* 1 true, 0 false or another value, -1 missing. */
+/* 1 true, 0 false or another value, -1 missing; sets *ret_twice if there are two. */
 static int
-hint(struct json annotations, const char *name)
+hint(struct json annotations, const char *name, bool *ret_twice)
 {
 	struct json value;
+	int r = json_get(annotations, name, &value);
 
-	if (json_get(annotations, name, &value) < 0)
-		return -1;
-	return value.type == JSON_IS_TRUE;
+	if (r == -EEXIST)
+		*ret_twice = true;
+	return r < 0 ? -1 : value.type == JSON_IS_TRUE;
 }
 
 /* Applies the protocol's defaults: a tool that is not marked read-only may be
- * destructive, and one not marked otherwise has external effects. */
+ * destructive, and one not marked otherwise has external effects. What is marked twice
+ * has every class, because clients differ in which one they read. */
 static uint32_t
 classes_of(struct json definition)
 {
 	struct json annotations;
 	uint32_t classes = 0;
 	int r = json_get(definition, "annotations", &annotations);
-	bool reads;
+	int reads, destroys, same, open;
+	bool twice = false;
 
 	if (r == -EEXIST)
 		return ALL_CLASSES;
 	if (r < 0 || annotations.type != JSON_IS_OBJECT)
 		return CLASS_UNANNOTATED;
-	reads = hint(annotations, "readOnlyHint") == 1;
-	if (reads)
+	reads = hint(annotations, "readOnlyHint", &twice);
+	destroys = hint(annotations, "destructiveHint", &twice);
+	same = hint(annotations, "idempotentHint", &twice);
+	open = hint(annotations, "openWorldHint", &twice);
+	if (twice)
+		return ALL_CLASSES;
+	if (reads == 1)
 		classes |= CLASS_READONLY;
-	if (hint(annotations, "destructiveHint") == 1 ||
-	    (!reads && hint(annotations, "destructiveHint") != 0))
+	if (destroys == 1 || (reads != 1 && destroys != 0))
 		classes |= CLASS_DESTRUCTIVE;
-	if (hint(annotations, "idempotentHint") == 1)
+	if (same == 1)
 		classes |= CLASS_IDEMPOTENT;
-	if (hint(annotations, "openWorldHint") != 0)
+	if (open != 0)
 		classes |= CLASS_OPENWORLD;
 	return classes;
 }

@@ -340,6 +340,16 @@ annotations(void **state)
 	shows("tools/list", SAYS("{\"tools\":[{\"name\":\"w_1\",\"annotations\":{}}]}"),
 	    SAYS("{\"tools\":[]}"));
 	refuses(USE("w_1"), "denies the tool");
+	shows("tools/list", mild,
+	    SAYS("{\"tools\":[{\"name\":\"w_1\",\"annotations\":"
+		 "{\"destructiveHint\":false}}]}"));
+	calls(USE("w_1"));
+	/* twice is no answer: each client reads another one */
+	shows("tools/list",
+	    SAYS("{\"tools\":[{\"name\":\"w_1\",\"annotations\":{\"readOnlyHint\":true,"
+		 "\"destructiveHint\":false,\"destructiveHint\":true}}]}"),
+	    SAYS("{\"tools\":[]}"));
+	refuses(USE("w_1"), "denies the tool");
 	rig_close(&R);
 	/* as reviewed, they grant */
 	rig_policy(&R, 0, gates, N(gates), NULL, 0);
