@@ -1,6 +1,7 @@
 /*
  * The schema room: whether a tool's arguments match its pinned `inputSchema`, which is
- * JSON Schema 2020-12 with the spellings of draft-07 that servers still use.
+ * JSON Schema 2020-12 with the spellings of draft-07 that servers still use, and with
+ * `nullable` of OpenAPI 3.0.
  *
  *	schema.c	compiles a schema to nodes and rules
  *	reference.c	where a `$ref` leads

@@ -32,15 +32,29 @@ type_bits(const struct value *v)
 	return 0;
 }
 
+/* `nullable: true` of OpenAPI 3.0, beside `type`: generated servers have it, and the
+ * validator of the common client takes null. An `enum` or `const` must name null as well. */
+static unsigned int
+nullable_bits(const struct schema *s, uint32_t schema)
+{
+	uint32_t v = value_tree_named(&s->tree, schema, "nullable");
+
+	if (v == NO_VALUE || s->tree.value[v].type != JSON_IS_TRUE)
+		return 0;
+	return TYPE_BIT(JSON_IS_NULL);
+}
+
 static int
 compile_type(struct schema *s, uint32_t schema, struct rule *rule)
 {
 	const struct value *v = &s->tree.value[rule->value];
 	unsigned int bits;
 
+	rule->n = nullable_bits(s, schema);
 	if (v->type != JSON_IS_ARRAY) {
-		rule->n = type_bits(v);
-		return rule->n == 0 ? -EINVAL : 1;
+		bits = type_bits(v);
+		rule->n |= bits;
+		return bits == 0 ? -EINVAL : 1;
 	}
 	for (uint32_t c = rule->value + 1; c < v->next; c = s->tree.value[c].next) {
 		bits = type_bits(&s->tree.value[c]);
