@@ -436,12 +436,14 @@ MCP = \
 	supervisor/mcp/approved_params.o \
 	supervisor/mcp/batch.o \
 	supervisor/mcp/deadline.o \
+	supervisor/mcp/line/budget.o \
 	supervisor/mcp/line/edit.o \
 	supervisor/mcp/events.o \
 	supervisor/mcp/exec_status.o \
 	supervisor/mcp/filter.o \
 	supervisor/mcp/line/frame.o \
 	supervisor/mcp/line/id.o \
+	supervisor/mcp/line/pages.o \
 	supervisor/mcp/from_agent.o \
 	supervisor/mcp/from_server.o \
 	supervisor/mcp/indirect_requests.o \

@@ -6,6 +6,7 @@
 #include "shim/base/loop.h"
 #include "supervisor/cli/mcp_client.h"
 #include "supervisor/mcp/line/id.h"
+#include "supervisor/mcp/line/pages.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -239,40 +240,78 @@ client_ask(struct client *c, const char *method, const char *params)
 	return r < 0 ? r : answer(c);
 }
 
-int
-client_next_page(struct client *c, char params[CLIENT_PAGE_MAX])
+/* The page of this cursor is next: 0 or -E2BIG. */
+static int
+next_page(struct client *c, struct json cursor, char params[CLIENT_PAGE_MAX])
 {
-	struct json cursor;
-
-	if (json_get(c->m.top[TOP_RESULT], "nextCursor", &cursor) < 0 ||
-	    cursor.type != JSON_IS_STRING)
-		return 0;
 	if (cursor.len > MCP_NAME_MAX)
 		return failed(c, -E2BIG, "a cursor of the server is too long");
 	(void)snprintf(params, CLIENT_PAGE_MAX, "\"cursor\":%.*s", /* fits */
 	    (int)cursor.len, (const char *)cursor.at);
-	return 1;
+	return 0;
+}
+
+int
+client_list(struct client *c, const char *method, enum json_result key,
+    client_page_fn *fn, void *arg)
+{
+	char params[CLIENT_PAGE_MAX] = "";
+	struct pages pages = {0};
+	enum pages_is is = PAGES_MORE;
+	struct json cursor;
+	bool again;
+	int r = 0;
+
+	c->why[0] = '\0';
+	while (r == 0 && is == PAGES_MORE) {
+		r = client_ask(c, method, params);
+		if (r == -EREMOTEIO && pages_end_refused(&pages))
+			return 0;
+		if (r < 0)
+			return r;
+		is = pages_take(
+		    &pages, c->m.top[TOP_RESULT], c->m.result[key], &cursor, &again);
+		if (!again)
+			r = fn(arg, c->m.result[key]);
+		if (r == 0 && is == PAGES_MORE)
+			r = next_page(c, cursor, params);
+	}
+	if (r == 0 && is == PAGES_MANY) {
+		(void)snprintf(
+		    c->why, sizeof(c->why), "%s: %s", method, pages_why(is)); /* fits */
+		return -E2BIG;
+	}
+	if (r == 0 && is == PAGES_STILL)
+		log_warn("the server's list %s ends early: %s", method, pages_why(is));
+	return r;
+}
+
+struct tools_reader {
+	client_tool_fn *fn;
+	void *arg;
+};
+
+/* Callback of client_list. */
+static int
+each_tool(void *arg, struct json tools)
+{
+	struct tools_reader *reader = arg;
+	struct json key, item;
+	struct json_walk w;
+	int r = 0;
+
+	json_walk(&w, tools);
+	while (r == 0 && json_next(&w, &key, &item))
+		r = reader->fn(reader->arg, item);
+	return r;
 }
 
 int
 client_tools(struct client *c, client_tool_fn *fn, void *arg)
 {
-	char params[CLIENT_PAGE_MAX] = "";
-	struct json key, item;
-	struct json_walk w;
-	int r = 1;
+	struct tools_reader reader = {fn, arg};
 
-	for (int page = 0; r > 0 && page < CLIENT_PAGES_MAX; page++) {
-		r = client_ask(c, "tools/list", params);
-		if (r < 0)
-			return r;
-		json_walk(&w, c->m.result[RESULT_TOOLS]);
-		while (r == 0 && json_next(&w, &key, &item))
-			r = fn(arg, item);
-		if (r == 0)
-			r = client_next_page(c, params);
-	}
-	return r < 0 ? r : 0;
+	return client_list(c, "tools/list", RESULT_TOOLS, each_tool, &reader);
 }
 
 /* ---- begin and end -------------------------------------------------------- */

@@ -68,14 +68,13 @@ void client_put_why(FILE *, const char *before, const char *why);
  * answered with an error; other errors as above.
  */
 int client_ask(struct client *, const char *method, const char *params);
-/*
- * After a list: 1: there is a further page, and params is for its request; 0: there is
- * none; -E2BIG, with why.
- */
-int client_next_page(struct client *, char params[CLIENT_PAGE_MAX]);
-/* Asks for the list of tools, at most CLIENT_PAGES_MAX pages of it, and calls fn for each
- * definition; a result below 0 ends it and is returned. 0, or as client_ask. */
-#define CLIENT_PAGES_MAX 64
+/* Asks for a list and calls fn for the list of each page (JSON_IS_NONE: it is missing); a
+ * result other than 0 ends it and is returned, and then why is "". 0; -E2BIG too many pages, or a cursor that is
+ * too long, with why; or as client_ask. */
+typedef int client_page_fn(void *arg, struct json list);
+int client_list(struct client *, const char *method, enum json_result key,
+    client_page_fn *fn, void *arg);
+/* The same for each definition of the list of tools. */
 typedef int client_tool_fn(void *arg, struct json definition);
 int client_tools(struct client *, client_tool_fn *fn, void *arg);
 

@@ -238,27 +238,90 @@ put_drops(struct session *s, const char *direction, struct drops *d)
 	d->more_n = d->more_bytes = 0;
 }
 
+static void
+put_over(struct session *s, const char *reason)
+{
+	begin(s, EVENT_REFUSED);
+	event_text(&s->event, KEY_DIRECTION, "server");
+	event_text(&s->event, KEY_VERDICT, "deny");
+	event_short(&s->event, KEY_REASON, reason);
+	/* Nothing was forwarded, so losing this record lets nothing through. */
+	(void)report_send(s->o.report, &s->event, EVENT_FLOW, NULL);
+}
+
+/* How many there were, once the server was quiet or ends. */
+static void
+put_over_count(struct session *s)
+{
+	char text[128];
+
+	if (s->o.report != NULL && s->asks.over_n > 0) {
+		(void)snprintf(text, sizeof(text),
+		    "%llu more requests of the server beyond its budget",
+		    (unsigned long long)s->asks.over_n); /* fits */
+		put_over(s, text);
+	}
+	s->asks.over_n = 0;
+	s->asks.over = false;
+}
+
+bool
+record_may_ask(struct session *s)
+{
+	uint64_t now = loop_now();
+
+	if (s->asks.over && budget_full(&s->asks.budget, now, ASKS_EACH_NS))
+		put_over_count(s);
+	if (budget_take(&s->asks.budget, now, ASKS_MAX, ASKS_EACH_NS))
+		return true;
+	s->refused++;
+	if (s->asks.over) {
+		s->asks.over_n++;
+		return false;
+	}
+	s->asks.over = true;
+	if (s->o.report != NULL)
+		put_over(s, "a request of the server beyond its budget: 40 at once, then "
+			    "3 in a second");
+	return false;
+}
+
 void
 record_drops(struct session *s)
 {
 	put_drops(s, "agent", &s->drops[0]);
 	put_drops(s, "server", &s->drops[1]);
+	put_over_count(s);
 }
 
-/* Rate limit for discarded lines: beyond a number per second they are only counted,
- * so that a flood cannot fill the log. True: counted, do not record it. */
+/* Is there room for a record of one more? The count of those before comes first. */
 static bool
-flooded(struct session *s, const char *direction, uint64_t bytes)
+has_room(struct session *s, const char *direction, struct drops *d)
 {
-	struct drops *d = &s->drops[strcmp(direction, "server") == 0];
-	uint64_t second = loop_now() / 1000000000;
+	uint64_t now = loop_now(), second = now / 1000000000;
 
+	if (d == &s->drops[1]) {
+		if (!budget_take(&d->budget, now, RECORDS_MAX, RECORDS_EACH_NS))
+			return false;
+		put_drops(s, direction, d);
+		return true;
+	}
 	if (d->second != second) {
 		put_drops(s, direction, d);
 		d->second = second;
 		d->n = 0;
 	}
-	if (d->n++ < DROPS_MAX)
+	return d->n++ < DROPS_MAX;
+}
+
+/* Rate limit for discarded lines: beyond their number they are only counted, so that a flood
+ * cannot fill the log. True: counted, do not record it. */
+static bool
+flooded(struct session *s, const char *direction, uint64_t bytes)
+{
+	struct drops *d = &s->drops[strcmp(direction, "server") == 0];
+
+	if (has_room(s, direction, d))
 		return false;
 	d->more_n++;
 	d->more_bytes += bytes;

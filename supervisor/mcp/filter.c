@@ -7,6 +7,7 @@
 #include "shim/base/array.h"
 #include "shim/base/buf.h"
 #include "supervisor/json/json.h"
+#include "supervisor/mcp/line/pages.h"
 #include "supervisor/mcp/methods.h"
 #include "supervisor/mcp/private.h"
 
@@ -157,9 +158,24 @@ item_granted(struct session *s, const struct method *method, struct json item)
 	return answer.allowed || (answer.asks && s->o.questions != NULL);
 }
 
-int
-filter_list(struct session *s, const struct method *method, const struct json_message *m)
+/* True if no page of the list follows for this agent. Older clients end it at an empty
+ * cursor, and none follows the cursor that it has just sent. */
+static bool
+is_last_page(const struct session *s, const struct call *call, struct json result)
 {
+	struct json cursor;
+	uint64_t next;
+
+	if (json_get(result, "nextCursor", &cursor) < 0)
+		cursor = (struct json){0};
+	next = pages_cursor(cursor);
+	return next == 0 || next == call->cursor || (cursor.len == 2 && s->version != 0);
+}
+
+int
+filter_list(struct session *s, const struct call *call, const struct json_message *m)
+{
+	const struct method *method = call->known;
 	struct json list = m->result[method->list], key, item;
 	struct filter_gap gap = {.cuts = &s->cuts};
 	struct json_walk w;
@@ -178,8 +194,7 @@ filter_list(struct session *s, const struct method *method, const struct json_me
 			return r;
 	}
 	if (method->list == RESULT_TOOLS && s->pins != NULL &&
-	    (json_get(m->top[TOP_RESULT], "nextCursor", &key) == -ENOENT ||
-		key.type == JSON_IS_NULL))
+	    is_last_page(s, call, m->top[TOP_RESULT]))
 		pins_listed(s->pins, true);
 	return filter_close(&gap);
 }

@@ -7,6 +7,7 @@
 #include "shim/base/buf.h"
 #include "shim/base/loop.h"
 #include "supervisor/json/json.h"
+#include "supervisor/mcp/line/pages.h"
 #include "supervisor/mcp/methods.h"
 #include "supervisor/mcp/private.h"
 #include "supervisor/mcp/requests.h"
@@ -237,7 +238,7 @@ forward(struct session *s, const struct json_message *m, const struct method *me
     enum verdict gated)
 {
 	struct gate_ask ask = session_ask(s, GATE_TOOL);
-	struct json params = m->top[TOP_PARAMS];
+	struct json params = m->top[TOP_PARAMS], cursor;
 	struct call *call;
 	int r = calls_add(&s->asked, m->top[TOP_ID], &call);
 
@@ -253,6 +254,10 @@ forward(struct session *s, const struct json_message *m, const struct method *me
 	record_name(s, call, s->name);
 	token_keep(call, m->param[PARAM_META]);
 	missed_begin(s, call);
+	call->cursor = method != NULL && (method->flags & METHOD_LIST) != 0 &&
+			       json_get(params, "cursor", &cursor) == 0
+			   ? pages_cursor(cursor)
+			   : 0;
 	if (gated == HOLD && hold(s, m, method, call) != PASS)
 		return DROP;
 	if (record_forward(s, call, "agent", params, s->rule) < 0) {

@@ -36,12 +36,18 @@ refuse_server(struct session *s, const struct json_message *m, enum rpc_code cod
 static enum verdict
 server_request(struct session *s, const struct json_message *m)
 {
+	static const struct rpc_why over = {.outcome = "refused"};
 	const struct method *method = session_method(s, m);
 	struct gate_answer answer;
 	const char *wrong;
 	struct call *call;
 	int r;
 
+	if (!record_may_ask(s)) {
+		session_answer_server(s, m->top[TOP_ID].at, m->top[TOP_ID].len,
+		    RPC_BUDGET, "kennel: too many requests: wait between them", &over);
+		return DROP;
+	}
 	if (s->last_at != 0)
 		return refuse_server(s, m, RPC_REFUSED,
 		    "kennel: the input of the agent has ended, so no answer can come");
@@ -146,7 +152,7 @@ answer_wrong(struct session *s, const struct call *call, const struct json_messa
 	if ((m->flags & JSON_RESULT_TWICE) != 0)
 		return "duplicate key in the response";
 	if (call->known != NULL && (call->known->flags & METHOD_LIST) != 0 &&
-	    (r = filter_list(s, call->known, m)) < 0)
+	    (r = filter_list(s, call, m)) < 0)
 		return r == -ENOMEM ? "out of memory" : "the list is not an array";
 	if (call->known != NULL && (call->known->flags & METHOD_GREETS) != 0 &&
 	    filter_greeting(s, m) < 0)

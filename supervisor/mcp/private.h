@@ -11,6 +11,7 @@
 #include "leash/audit/writer.h"
 #include "shim/base/buf.h"
 #include "supervisor/json/json.h"
+#include "supervisor/mcp/line/budget.h"
 #include "supervisor/mcp/line/frame.h"
 #include "supervisor/mcp/mcp.h"
 #include "supervisor/mcp/methods.h"
@@ -73,10 +74,22 @@ struct refusal { /* a refused exec, in text for the agent */
 	char text[1536];
 };
 
-#define DROPS_MAX 20 /* discarded lines in a second, recorded one by one */
+#define DROPS_MAX 20 /* discarded lines of the agent in a second, recorded one by one */
 
 struct drops { /* further ones are recorded as one event */
 	uint64_t second, n, more_n, more_bytes;
+	struct budget budget; /* of the server's */
+};
+
+/* Requests of a server: each that is forwarded has two records, and a person may have to read
+ * it. */
+#define ASKS_MAX     40        /* at once, */
+#define ASKS_EACH_NS 333333333 /* then three in a second */
+
+struct asks {
+	struct budget budget;
+	uint64_t over_n; /* requests beyond it that are in no record yet */
+	bool over;       /* it is recorded that there are some */
 };
 
 enum server_phase {
@@ -128,7 +141,8 @@ struct session {
 	int done_n;
 	struct buf text;
 	struct batch batch;
-	struct drops drops[2];    /* the agent's, the server's */
+	struct drops drops[2]; /* the agent's, the server's */
+	struct asks asks;
 	enum mcp_version version; /* negotiated, 0: not yet or modern */
 	uint64_t call_ns, most_ns, start_ns, idle_ns, ask_ns;
 	uint64_t wait_ns, open_ns; /* of a call for its approval; of the approval */
@@ -396,7 +410,7 @@ int filter_insert(struct session *, const uint8_t *at, size_t len);
 int filter_replace(struct session *, struct json value, size_t len);
 /* Cuts what the policy does not allow. 0, -EEXIST a duplicate key, -ENOMEM; -EINVAL:
  * not a list. */
-int filter_list(struct session *, const struct method *, const struct json_message *);
+int filter_list(struct session *, const struct call *, const struct json_message *);
 int filter_capabilities(struct session *, struct json capabilities);
 /* Filters the answer to initialize or server/discover: 0 or -ENOMEM. */
 int filter_greeting(struct session *, const struct json_message *);
@@ -444,6 +458,9 @@ void record_dropped(
 /* Records an unknown notification before it passes: 0, or it may not pass. */
 int record_unknown(struct session *, const char *direction, struct json params);
 void record_drops(struct session *); /* those not recorded yet */
+/* False: this request of the server's is beyond its budget. Those are in one record, and their
+ * number in another one when the server was quiet or ends. */
+bool record_may_ask(struct session *);
 /* Records the server's description of itself if it changed; its name is s->name. */
 void record_definition(struct session *, enum sealed_pin_kind, const struct pin_seen *);
 

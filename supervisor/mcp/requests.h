@@ -42,6 +42,7 @@ struct call {
 	uint8_t token_len;      /* 0: no progress requested */
 	uint8_t token[MCP_TOKEN_MAX];
 	double progress; /* last value sent */
+	uint64_t cursor; /* of a page of a list: line/pages.h; 0: none */
 	uint32_t answers_n,
 	    lines_n; /* that the session had dropped when it was forwarded */
 };

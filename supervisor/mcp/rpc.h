@@ -23,6 +23,7 @@ enum rpc_code {
 	RPC_REQUEST_BAD = -32600,
 	RPC_NO_METHOD = -32601,
 	RPC_PARAMS_BAD = -32602,
+	RPC_BUDGET = -32603,      /* more requests of a server than kennel forwards */
 	RPC_SERVER_GONE = -32000, /* SDKs: connection closed */
 	RPC_TIMEOUT = -32001,     /* SDKs: request timed out */
 	RPC_TOO_BIG = -32003,

@@ -32,7 +32,6 @@
 #include "supervisor/pin/private.h"
 
 #define ROWS_MAX  8192        /* definitions of one server */
-#define PAGES_MAX 1000        /* of one list */
 #define BYTES_MAX (48u << 20) /* of all definitions: a sealed file holds 64 MiB */
 
 struct pinning {
@@ -190,9 +189,19 @@ by_row(const void *one, const void *two)
 
 /* ---- requests --------------------------------------------------------------- */
 
+struct list_reader {
+	struct pinning *p;
+	const struct list *l;
+	const char *variant;
+};
+
+/* Callback of client_list. */
 static int
-add_items(struct pinning *p, const struct list *l, struct json items, const char *variant)
+add_items(void *arg, struct json items)
 {
+	const struct list_reader *reader = arg;
+	const struct list *l = reader->l;
+	struct pinning *p = reader->p;
 	struct json key, item, name;
 	char text[SEALED_PIN_NAME_MAX + 1];
 	struct json_walk w;
@@ -214,7 +223,7 @@ add_items(struct pinning *p, const struct list *l, struct json items, const char
 			    p, "the name of a", l->kind, name.len, SEALED_PIN_NAME_MAX);
 		if (r < 0)
 			return failed(p, r, "a name has a NUL, or half of a character");
-		r = row_add(p, l->kind, name, item, variant);
+		r = row_add(p, l->kind, name, item, reader->variant);
 	}
 	return r;
 }
@@ -222,19 +231,10 @@ add_items(struct pinning *p, const struct list *l, struct json items, const char
 static int
 ask_list(struct pinning *p, struct client *c, const struct list *l, const char *variant)
 {
-	char params[CLIENT_PAGE_MAX] = "";
-	int r;
+	struct list_reader reader = {p, l, variant};
+	int r = client_list(c, l->method, l->key, add_items, &reader);
 
-	for (int page = 0; page < PAGES_MAX; page++) {
-		if ((r = client_ask(c, l->method, params)) < 0)
-			return failed(p, r, c->why);
-		if ((r = add_items(p, l, c->m.result[l->key], variant)) < 0)
-			return r;
-		r = client_next_page(c, params);
-		if (r <= 0)
-			return r < 0 ? failed(p, r, c->why) : 0;
-	}
-	return failed(p, -E2BIG, "a list of the server has too many pages");
+	return r < 0 && c->why[0] != '\0' ? failed(p, r, c->why) : r;
 }
 
 /* Adds the initialize response; sets the lists that it announces, as bits. */

@@ -23,8 +23,7 @@
 #define ORDER_MARGIN_MS 20000 /* the same, until the launcher has forked the session */
 #define NO_PING         "it did not answer a call in time, nor a ping"
 #define NO_LISTS        "its lists took too long: see `timeout start`"
-#define PAGES_MAX       1000 /* of one list */
-#define PROCESSES_MAX   200  /* the loop watches more */
+#define PROCESSES_MAX   200 /* the loop watches more */
 
 const struct list_row list_rows[LIST_N] = {
     [LIST_TOOLS] = {"tools/list", "tools", "tools", "name", PIN_TOOL},
@@ -78,9 +77,8 @@ downstream_new(struct server *s, enum down_use use, struct downstream **ret)
 
 /* ---- kennel's own requests ------------------------------------------------------ */
 
-/* Begins a request of kennel's own in hub->body; its params are open. */
-static struct buf *
-own_begin(struct downstream *d, const char *method)
+struct buf *
+downstream_ask(struct downstream *d, const char *method)
 {
 	struct hub *h = d->server->hub;
 
@@ -92,9 +90,8 @@ own_begin(struct downstream *d, const char *method)
 	return &h->body;
 }
 
-/* What every request of 2026-07-28 carries. */
-static void
-put_meta(struct downstream *d, struct buf *out)
+void
+downstream_meta(struct downstream *d, struct buf *out)
 {
 	(void)buf_puts(out, "\"_meta\":{"); /* at the end */
 	bridge_identity(d->server->hub, out);
@@ -112,8 +109,8 @@ flush(struct downstream *d, int r)
 	(void)frame_flush(&d->out); /* the rest when there is room */
 }
 
-static void
-own_send(struct downstream *d)
+void
+downstream_asked(struct downstream *d)
 {
 	struct buf *body = &d->server->hub->body;
 	int r = buf_puts(body, "}}\n");
@@ -129,10 +126,10 @@ greet(struct downstream *d)
 
 	d->state = DOWN_GREETING;
 	if (d->modern) {
-		out = own_begin(d, "server/discover");
-		put_meta(d, out);
+		out = downstream_ask(d, "server/discover");
+		downstream_meta(d, out);
 	} else {
-		out = own_begin(d, "initialize");
+		out = downstream_ask(d, "initialize");
 		(void)buf_puts(out, "\"protocolVersion\":\"" LATEST_LEGACY
 				    "\",\"capabilities\":"); /* at the end */
 		bridge_object(out, &h->client_capabilities);
@@ -142,27 +139,11 @@ greet(struct downstream *d)
 		else
 			(void)buf_puts(out, "{\"name\":\"kennel\",\"version\":\"1\"}");
 	}
-	own_send(d);
+	downstream_asked(d);
 }
 
-static void
-ask_page(struct downstream *d, struct json cursor)
-{
-	struct buf *out = own_begin(d, list_rows[d->list].method);
-
-	if (cursor.type == JSON_IS_STRING) {
-		(void)buf_puts(out, "\"cursor\":");        /* at the end */
-		(void)buf_put(out, cursor.at, cursor.len); /* likewise */
-		if (d->modern)
-			(void)buf_putc(out, ','); /* likewise */
-	}
-	if (d->modern)
-		put_meta(d, out);
-	own_send(d);
-}
-
-static void
-serves(struct downstream *d)
+void
+downstream_serves(struct downstream *d)
 {
 	struct server *s = d->server;
 	struct hub *h = s->hub;
@@ -214,61 +195,6 @@ downstream_lives(struct hub *h, uint32_t ticket)
 		if (d->ticket == ticket)
 			return true;
 	return false;
-}
-
-/* Asks for the next list that the server has. False: there is none. */
-static bool
-ask_next(struct downstream *d)
-{
-	while (++d->list < LIST_N && (d->offers & 1u << d->list) == 0)
-		;
-	d->pages = 0;
-	if (d->list < LIST_N)
-		ask_page(d, (struct json){0});
-	return d->list < LIST_N;
-}
-
-/* Each pass over all lists has a time, however many pages the server makes of them. */
-static void
-list_begin(struct downstream *d)
-{
-	struct server *s = d->server;
-	uint64_t ms = policy_limit(&s->policy, s->sealed, TIMEOUT_START);
-
-	if (d->deadline != 0) /* else it is about to be closed */
-		d->deadline = loop_now() + LISTS_STARTS * ms * LOOP_MS;
-	if (d->use == USE_SHARED)
-		offers_begin(s);
-	d->list = -1;
-}
-
-/* After the last list the server serves, unless one has changed meanwhile. */
-static void
-list_next(struct downstream *d)
-{
-	if (ask_next(d))
-		return;
-	if (d->use == USE_SHARED)
-		offers_listed(d->server, d->state >= DOWN_SERVING);
-	if (d->relist) {
-		d->relist = false;
-		list_begin(d);
-		if (ask_next(d))
-			return;
-	}
-	serves(d);
-}
-
-void
-downstream_relist(struct downstream *d)
-{
-	if (d->use != USE_SHARED)
-		return;
-	d->relist = d->own != 0;
-	if (d->relist)
-		return;
-	list_begin(d);
-	list_next(d);
 }
 
 void
@@ -323,8 +249,8 @@ is_ours(const struct json_message *m)
 }
 
 /* An error of our own session is its reason; a server's text is not passed on here. */
-static void
-refused(struct downstream *d, const struct json_message *m, const char *what)
+void
+downstream_refused(struct downstream *d, const struct json_message *m, const char *what)
 {
 	char text[HUB_TEXT_MAX / 2], why[HUB_TEXT_MAX];
 	struct json message, data, kennel;
@@ -392,7 +318,7 @@ greeted(struct downstream *d, const struct json_message *m)
 		return;
 	}
 	if (m->top[TOP_ERROR].type != JSON_IS_NONE) {
-		refused(d, m, d->modern ? "server/discover" : "initialize");
+		downstream_refused(d, m, d->modern ? "server/discover" : "initialize");
 		return;
 	}
 	s->recalled = false;
@@ -411,35 +337,8 @@ greeted(struct downstream *d, const struct json_message *m)
 	if (d->use == USE_ONCE)
 		d->offers &= s->pinned ? 1u << LIST_TOOLS : 0;
 	d->state = DOWN_LISTING;
-	list_begin(d);
-	list_next(d);
-}
-
-static void
-page(struct downstream *d, const struct json_message *m)
-{
-	const struct list_row *row = &list_rows[d->list];
-	struct json list, cursor;
-
-	if (m->top[TOP_ERROR].type != JSON_IS_NONE) {
-		if (error_code(m) == RPC_NO_METHOD) /* a capability may lack some */
-			list_next(d);
-		else
-			refused(d, m, row->method);
-		return;
-	}
-	if (json_get(m->top[TOP_RESULT], row->key, &list) < 0 ||
-	    list.type != JSON_IS_ARRAY ||
-	    (d->use == USE_SHARED && offers_page(d, row, list) < 0)) {
-		downstream_close(d, "one of its lists is not valid");
-		return;
-	}
-	if (json_get(m->top[TOP_RESULT], "nextCursor", &cursor) == 0 &&
-	    cursor.type == JSON_IS_STRING && cursor.len > 2 && /* not "" */
-	    ++d->pages < PAGES_MAX)
-		ask_page(d, cursor);
-	else
-		list_next(d);
+	d->again.greeted_at = loop_now();
+	downstream_list(d);
 }
 
 /* Any answer of the server's shows that it lives; the session has a deadline too. */
@@ -462,8 +361,8 @@ downstream_own(struct downstream *d, const struct json_message *m)
 	static void (*const of[DOWN_STATE_N])(
 	    struct downstream *, const struct json_message *) = {
 	    [DOWN_GREETING] = greeted,
-	    [DOWN_LISTING] = page,
-	    [DOWN_SERVING] = page, /* its lists have changed */
+	    [DOWN_LISTING] = downstream_page,
+	    [DOWN_SERVING] = downstream_page, /* its lists have changed */
 	    [DOWN_PROBED] = probed,
 	};
 
@@ -479,10 +378,10 @@ downstream_probe(struct downstream *d)
 	if (d->state != DOWN_SERVING || d->own != 0 || d->use == USE_ONCE)
 		return;
 	if (d->modern)
-		put_meta(d, own_begin(d, "server/discover"));
+		downstream_meta(d, downstream_ask(d, "server/discover"));
 	else
-		(void)own_begin(d, "ping");
-	own_send(d);
+		(void)downstream_ask(d, "ping");
+	downstream_asked(d);
 	d->state = DOWN_PROBED;
 	d->deadline = loop_now() + PROBE_MS * LOOP_MS;
 }
@@ -561,11 +460,15 @@ downstream_free_all(struct hub *h)
 uint64_t
 downstreams_next(const struct hub *h)
 {
-	uint64_t next = UINT64_MAX;
+	uint64_t next = UINT64_MAX, at;
 
 	for (const struct downstream *d = h->down; d != NULL; d = d->next) {
 		next = d->deadline < next ? d->deadline : next;
 		next = d->check.at < next ? d->check.at : next;
+		at = downstream_relist_at(d);
+		next = at < next ? at : next;
+		at = routes_late_at(d);
+		next = at < next ? at : next;
 	}
 	return next;
 }
@@ -588,6 +491,9 @@ downstreams_timer(struct hub *h, uint64_t now)
 		next = d->next;
 		if (d->deadline > now) {
 			open_check_timer(d, now);
+			routes_late(d, now);
+			if (downstream_relist_at(d) <= now)
+				downstream_relist(d);
 			continue;
 		}
 		if (d->deadline != 0 && d->state != DOWN_STARTING && !hub_room(h)) {

@@ -1,7 +1,8 @@
 /*
- * Pages of tools, prompts, resources and templates. tools/list has kennel's own tools and
- * those that the user exposes; the others are found by tool_search. What an item that was
- * reviewed takes is checked here, too.
+ * Pages of tools, prompts, resources and templates: those that the agent gets, and those that
+ * kennel reads of a server. tools/list has kennel's own tools and those that the user exposes;
+ * the others are found by tool_search. What an item that was reviewed takes is checked here,
+ * too.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,12 +10,17 @@
 
 #include "shim/base/log.h"
 #include "supervisor/base/exit_status.h"
+#include "supervisor/mcp/line/pages.h"
 #include "supervisor/schema/schema.h"
 #include "supervisor/serve/tools/own_tools.h"
 #include "supervisor/serve/private.h"
 #include "supervisor/serve/tools/exposed.h"
 
-#define LIST_TTL_MS 300000
+#define LIST_TTL_MS   300000
+#define AGAIN_FIRST_N 2     /* listings again before the server serves */
+#define AGAIN_MS      250   /* between the end of a listing and the next one, */
+#define AGAIN_MS_MAX  60000 /* doubled with each that follows at once */
+#define AGAIN_MS_SAID 2000  /* a pause of this length is recorded */
 
 /* "TAG.N": the tag is this session's, so a cursor of another one is refused. */
 static bool
@@ -231,4 +237,170 @@ arguments_fit(struct item *i, struct json arguments, char why[HUB_TEXT_MAX])
 	(void)snprintf(why, HUB_TEXT_MAX, "invalid arguments for %s.%.200s: %s",
 	    i->server->name, i->name, what); /* fits */
 	return false;
+}
+
+/* ---- of a server --------------------------------------------------------------- */
+
+static void
+ask_page(struct downstream *d, struct json cursor)
+{
+	struct buf *out = downstream_ask(d, list_rows[d->list].method);
+
+	if (cursor.type == JSON_IS_STRING) {
+		(void)buf_puts(out, "\"cursor\":");        /* at the end */
+		(void)buf_put(out, cursor.at, cursor.len); /* likewise */
+		if (d->modern)
+			(void)buf_putc(out, ','); /* likewise */
+	}
+	if (d->modern)
+		downstream_meta(d, out);
+	downstream_asked(d);
+}
+
+/* Asks for the next list that the server has. False: all were read. */
+static bool
+ask_next(struct downstream *d)
+{
+	while (++d->list < LIST_N && (d->offers & 1u << d->list) == 0)
+		;
+	d->pages = (struct pages){0};
+	if (d->list < LIST_N)
+		ask_page(d, (struct json){0});
+	return d->list < LIST_N;
+}
+
+/* Each pass over all lists has a time, however many pages the server makes of them. */
+static void
+list_begin(struct downstream *d)
+{
+	struct server *s = d->server;
+	uint64_t ms = policy_limit(&s->policy, s->sealed, TIMEOUT_START);
+
+	d->relist = false;
+	if (d->deadline != 0) /* else it is about to be closed */
+		d->deadline = loop_now() + LISTS_STARTS * ms * LOOP_MS;
+	if (d->use == USE_SHARED)
+		offers_begin(s);
+	d->list = -1;
+}
+
+/* A server that announces a change with each list would be listed without an end: after a
+ * few times it serves, and the pauses grow. */
+static void
+list_next(struct downstream *d)
+{
+	struct relisting *again = &d->again;
+
+	if (ask_next(d))
+		return;
+	if (d->use == USE_SHARED)
+		offers_listed(d->server, d->state >= DOWN_SERVING);
+	if (d->relist && d->state < DOWN_SERVING && again->first_n++ < AGAIN_FIRST_N) {
+		list_begin(d);
+		if (ask_next(d))
+			return;
+	}
+	again->listed_at = loop_now();
+	if (again->pause_ms == 0)
+		again->pause_ms = AGAIN_MS;
+	downstream_serves(d);
+}
+
+void
+downstream_list(struct downstream *d)
+{
+	list_begin(d);
+	list_next(d);
+}
+
+uint64_t
+downstream_relist_at(const struct downstream *d)
+{
+	if (!d->relist || d->own != 0 || d->state != DOWN_SERVING || d->deadline == 0)
+		return UINT64_MAX;
+	return d->again.listed_at + d->again.pause_ms * LOOP_MS;
+}
+
+/* The pause before the next listing, which grows unless the server was quiet. */
+static void
+pause_grows(struct downstream *d)
+{
+	struct relisting *again = &d->again;
+	uint64_t quiet = loop_now() - again->listed_at;
+	char text[128];
+
+	if (quiet > 4 * again->pause_ms * LOOP_MS) {
+		again->pause_ms = AGAIN_MS;
+		again->said = false;
+		return;
+	}
+	again->pause_ms *= 2;
+	if (again->pause_ms > AGAIN_MS_MAX)
+		again->pause_ms = AGAIN_MS_MAX;
+	if (again->pause_ms < AGAIN_MS_SAID || again->said)
+		return;
+	again->said = true;
+	(void)snprintf(text, sizeof(text),
+	    "it announces changed lists whenever it is listed; pauses grow up to %d s",
+	    AGAIN_MS_MAX / 1000); /* fits */
+	log_warn("%s: %s", d->server->name, text);
+	records_dropped(d->server, 0, text);
+}
+
+/* At most one listing is at work, and one waits. */
+void
+downstream_relist(struct downstream *d)
+{
+	if (d->use != USE_SHARED)
+		return;
+	d->relist = true;
+	if (downstream_relist_at(d) > loop_now())
+		return; /* the timer does, or the listing at its end */
+	pause_grows(d);
+	downstream_list(d);
+}
+
+/* The list ends early: in the log, and once for the person. */
+static void
+ends_early(struct downstream *d, enum pages_is is)
+{
+	char text[128];
+
+	(void)snprintf(text, sizeof(text), "the list %s ends early: %s",
+	    list_rows[d->list].method, pages_why(is)); /* fits */
+	if (!d->again.early)
+		log_warn("%s: %s", d->server->name, text);
+	d->again.early = true;
+	records_dropped(d->server, 0, text);
+}
+
+void
+downstream_page(struct downstream *d, const struct json_message *m)
+{
+	const struct list_row *row = &list_rows[d->list];
+	struct json list, cursor;
+	enum pages_is is;
+	bool again;
+
+	if (m->top[TOP_ERROR].type != JSON_IS_NONE) {
+		/* a capability may lack some */
+		if (error_code(m) == RPC_NO_METHOD || pages_end_refused(&d->pages))
+			list_next(d);
+		else
+			downstream_refused(d, m, row->method);
+		return;
+	}
+	if (json_get(m->top[TOP_RESULT], row->key, &list) < 0 ||
+	    list.type != JSON_IS_ARRAY ||
+	    (d->use == USE_SHARED && offers_page(d, row, list) < 0)) {
+		downstream_close(d, "one of its lists is not valid");
+		return;
+	}
+	is = pages_take(&d->pages, m->top[TOP_RESULT], list, &cursor, &again);
+	if (pages_why(is)[0] != '\0')
+		ends_early(d, is);
+	if (is == PAGES_MORE)
+		ask_page(d, cursor);
+	else
+		list_next(d);
 }

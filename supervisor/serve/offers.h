@@ -12,6 +12,8 @@
 #include "policy/sealed/sealed.h"
 #include "shim/base/buf.h"
 #include "supervisor/json/json.h"
+#include "supervisor/mcp/line/budget.h"
+#include "supervisor/mcp/line/pages.h"
 
 struct hub;
 struct server;
@@ -93,5 +95,40 @@ bool item_index_alone(
  * then *ret_two are two of them, else NULL. */
 struct server *offers_resource(struct hub *, const char *uri, size_t len,
     const char **ret_uri, size_t *ret_len, const struct server *ret_two[2]);
+
+/* ---- the lists of a server (lists.c) ----------------------------------------------- */
+
+struct json_message;
+
+struct relisting {                    /* times of loop_now() */
+	uint64_t greeted_at;          /* its lists were then read for the first time */
+	uint64_t listed_at, pause_ms; /* the next listing begins after both */
+	int first_n;                  /* listings again before it served */
+	bool said, early; /* in the log: it announces without an end; ends early */
+};
+
+/* Reads all lists; then it serves. */
+void downstream_list(struct downstream *);
+/* A page of the list that is being read. */
+void downstream_page(struct downstream *, const struct json_message *);
+/* A list has changed: they are read again, at once or after a pause. */
+void downstream_relist(struct downstream *);
+/* When a listing that waits is due; UINT64_MAX: none waits. */
+uint64_t downstream_relist_at(const struct downstream *);
+/* downstream.c: begins a request of kennel's own, with its params open; adds what 2026-07-28
+ * wants there; sends it. */
+struct buf *downstream_ask(struct downstream *, const char *method);
+void downstream_meta(struct downstream *, struct buf *);
+void downstream_asked(struct downstream *);
+/* downstream.c: the server answered this request of kennel's with an error: it is closed. */
+void downstream_refused(
+    struct downstream *, const struct json_message *, const char *what);
+/* downstream.c: all its lists are read. */
+void downstream_serves(struct downstream *);
+
+/* routes.c */
+/* Requests that wait for the lists of a greeted process have `timeout call`, too. */
+uint64_t routes_late_at(const struct downstream *); /* UINT64_MAX: none waits */
+void routes_late(struct downstream *, uint64_t now);
 
 #endif

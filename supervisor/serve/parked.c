@@ -24,6 +24,7 @@ keep(struct hub *h, const struct incoming *in, const struct parked *how)
 	if (bytes > PARKED_BYTES_MAX || (p = malloc(sizeof(*p) + in->len)) == NULL)
 		return false;
 	*p = *how;
+	p->since = loop_now();
 	p->len = in->len;
 	memcpy(p->line, in->line, in->len);
 	*h->parked_last = p;
@@ -56,10 +57,25 @@ park_for_record(struct hub *h, const struct incoming *in, uint64_t number, uint6
 		.until = loop_now() + ms * LOOP_MS});
 }
 
+/* When what waits for the lists of a greeted server has waited for `timeout call`. */
+static uint64_t
+late_at(const struct parked *p)
+{
+	const struct server *s = p->server;
+	uint64_t since, ms;
+
+	if (p->why != PARK_SERVER || s->down == NULL || s->down->state != DOWN_LISTING)
+		return p->until;
+	since =
+	    p->since > s->down->again.greeted_at ? p->since : s->down->again.greeted_at;
+	ms = policy_limit(&s->policy, s->sealed, TIMEOUT_CALL);
+	return since + ms * LOOP_MS;
+}
+
 static bool
 is_due(struct hub *h, const struct parked *p, uint64_t now)
 {
-	if (now >= p->until)
+	if (now >= late_at(p))
 		return true;
 	if (p->why == PARK_NAMES)
 		return h->has_names;
@@ -79,8 +95,10 @@ is_due(struct hub *h, const struct parked *p, uint64_t now)
 static bool
 is_lost(const struct hub *h, const struct parked *p, uint64_t now)
 {
-	if (now < p->until)
+	if (now < late_at(p))
 		return false;
+	if (p->why == PARK_SERVER)
+		return p->server->down != NULL && p->server->down->state == DOWN_LISTING;
 	if (p->why == PARK_NAMES)
 		return !h->has_names;
 	return p->why == PARK_POLICIES && (!h->has_policies || h->finding > 0);
@@ -94,7 +112,10 @@ refuse(struct hub *h, const struct parked *p)
 	if (rpc_scan(p->line, p->len, &in.m) < 0)
 		bug("a line that was scanned before");
 	reply_error(h, &in, RPC_TIMEOUT,
-	    p->why == PARK_NAMES
+	    p->why == PARK_SERVER
+		? "kennel: the lists of the server took longer than `timeout call`; the "
+		  "call was not made"
+	    : p->why == PARK_NAMES
 		? "kennel: the launcher of kennel serve has not named the servers in "
 		  "time; call again"
 		: "kennel: the launcher of kennel serve has not found the policies in "
@@ -149,8 +170,8 @@ parked_next(const struct hub *h)
 	uint64_t next = UINT64_MAX;
 
 	for (const struct parked *p = h->parked; p != NULL; p = p->next)
-		if (p->until < next)
-			next = p->until;
+		if (late_at(p) < next)
+			next = late_at(p);
 	return next;
 }
 

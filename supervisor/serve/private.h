@@ -95,7 +95,7 @@ struct server {
 	uint64_t store_at;         /* not before */
 	enum mcp_version protocol; /* of its last process; 0: none has answered */
 	uint64_t made, refused;    /* requests passed on; calls that the hub refused */
-	uint64_t drop_second, drops_n;     /* lines not passed on in this second */
+	struct budget drops;       /* of records of lines not passed on */
 	uint64_t more_drops, more_dropped; /* beyond, not recorded: lines, bytes */
 	struct latency latency;
 };
@@ -138,10 +138,11 @@ struct downstream {
 	struct leash_refused refusal; /* for this cause */
 	uint32_t offers;              /* 1 << enum list_kind: the lists that it has */
 	int list;                     /* the list that is being read */
-	int pages;                    /* of it */
-	bool modern;                  /* greeted by server/discover, not by initialize, */
-	bool recalled;                /* because the registry says so */
-	bool relist, logs, tasks;     /* a list changed meanwhile; capabilities */
+	struct pages pages;           /* of it */
+	struct relisting again;
+	bool modern;              /* greeted by server/discover, not by initialize, */
+	bool recalled;            /* because the registry says so */
+	bool relist, logs, tasks; /* a list changed meanwhile; capabilities */
 	uint32_t own_asked; /* requests of kennel's own whose answers do not matter */
 	uint32_t listening; /* the number of the last subscriptions/listen; 0: none */
 	struct open_check check;
@@ -196,7 +197,7 @@ struct parked {
 	struct parked *next;
 	enum park why;
 	struct server *server;
-	uint64_t until, record; /* record: number of what is to be on disk */
+	uint64_t since, until, record; /* record: number of what is to be on disk */
 	size_t len;
 	uint8_t line[];
 };
@@ -413,7 +414,6 @@ void downstreams_timer(struct hub *, uint64_t now);
 /* The answer to kennel's own request. */
 void downstream_own(struct downstream *, const struct json_message *);
 void downstream_probe(struct downstream *); /* it did not answer a call in time */
-void downstream_relist(struct downstream *);
 bool downstream_lives(struct hub *, uint32_t ticket);
 
 /* from_server.c */

@@ -17,9 +17,8 @@
 #include "supervisor/serve/private.h"
 #include "supervisor/serve/secrets_tools.h"
 
-#define LAST_MS   500
-#define LOST_MAX  5
-#define DROPS_MAX 20 /* dropped lines of a server in a second, recorded one by one */
+#define LAST_MS  500
+#define LOST_MAX 5
 
 static void
 lost(struct hub *h)
@@ -140,14 +139,8 @@ put_drops(struct server *s)
 void
 records_dropped(struct server *s, size_t bytes, const char *reason)
 {
-	uint64_t second = loop_now() / NS_PER_S;
-
-	if (s->drop_second != second) {
+	if (budget_take(&s->drops, loop_now(), RECORDS_MAX, RECORDS_EACH_NS)) {
 		put_drops(s);
-		s->drop_second = second;
-		s->drops_n = 0;
-	}
-	if (s->drops_n++ < DROPS_MAX) {
 		put_dropped(s, bytes, reason);
 		return;
 	}

@@ -339,6 +339,78 @@ route_cancel(struct hub *h, struct route *route, const char *reason)
 		h->error = -ENOMEM;
 }
 
+/* ---- calls that wait for lists -------------------------------------------------------- */
+
+/* When this one has waited for `timeout call`; UINT64_MAX: it does not wait. */
+static uint64_t
+late_at(const struct hub *h, const struct route *r, const struct downstream *d)
+{
+	const struct server *s = d->server;
+	uint64_t ms = policy_limit(&s->policy, s->sealed, TIMEOUT_CALL);
+	uint64_t since = r->began > d->again.greeted_at ? r->began : d->again.greeted_at;
+
+	if (r->down != d || h->calls.call[r - h->route].state != CALL_OPEN)
+		return UINT64_MAX;
+	return since + ms * LOOP_MS;
+}
+
+uint64_t
+routes_late_at(const struct downstream *d)
+{
+	const struct hub *h = d->server->hub;
+	uint64_t next = UINT64_MAX, at;
+
+	if (d->state != DOWN_LISTING || d->waiting.len == 0)
+		return UINT64_MAX;
+	for (size_t i = 1; i <= h->calls.used; i++) {
+		at = late_at(h, &h->route[i], d);
+		next = at < next ? at : next;
+	}
+	return next;
+}
+
+/* The server has not seen it, and does not get it any more. */
+static void
+take_back(struct downstream *d, const struct route *route)
+{
+	uint8_t *data = d->waiting.data, *at = data, *end;
+	size_t left = d->waiting.len, n, kept = 0;
+	struct json_message m;
+
+	for (; left > 0 && (end = memchr(at, '\n', left)) != NULL; at += n, left -= n) {
+		n = (size_t)(end - at) + 1;
+		if (json_scan(at, n - 1, &m) == 0 &&
+		    route_find(d, m.top[TOP_ID]) == route)
+			continue;
+		memmove(data + kept, at, n);
+		kept += n;
+	}
+	d->waiting.len = kept;
+}
+
+void
+routes_late(struct downstream *d, uint64_t now)
+{
+	struct hub *h = d->server->hub;
+	char text[HUB_TEXT_MAX];
+
+	if (routes_late_at(d) > now)
+		return;
+	(void)snprintf(text, sizeof(text),
+	    "kennel: the lists of %s took longer than `timeout call`; the call was not "
+	    "made",
+	    d->server->name); /* fits */
+	for (size_t i = 1; i <= h->calls.used; i++) {
+		struct route *route = &h->route[i];
+
+		if (late_at(h, route, d) > now)
+			continue;
+		take_back(d, route);
+		route_error(h, route, RPC_TIMEOUT, text);
+		route_free(h, route);
+	}
+}
+
 /* ---- calls with a time of their own ------------------------------------------------- */
 
 void

@@ -5,26 +5,9 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import serve_kit  # noqa: E402
-from serve_kit import *  # noqa: E402,F403
+from odd_kit import *  # noqa: E402,F403
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 from kit import *  # noqa: E402,F403
-
-ODD = os.path.dirname(os.path.abspath(__file__)) + "/odd_server.py"
-
-
-def body(more="", **config):
-    return "    run %s\n    read %s\n    tool allow *\n%s" % (
-        words(PYTHON, "-u", ODD, base64.b64encode(json.dumps(config).encode()).decode()), words(os.path.dirname(ODD)), more)
-
-
-def served(name, more="", **config):
-    return serve_kit.Hub("server %s {\n%s}\n" % (name, body(more, **config)))
-
-
-def raw_session(more="", **config):
-    """kennel run, and what an agent with ids of any kind gets."""
-    return kennel_run(body(more, **config))
 
 
 def ask(s, rid, method, params="{}"):

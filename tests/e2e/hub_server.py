@@ -304,7 +304,7 @@ def listing(key, items):
             os._exit(3)
         if config["endless"]:
             time.sleep(0.2)
-            return result(i, nextCursor=str(at), **{key: []})
+            return result(i, nextCursor=str(at + 1), **{key: []})
         n = config["page"] or len(items()) or 1
         more = {"nextCursor": str(at + n)} if at + n < len(items()) else {}
         if not more and config["last_cursor"]:

@@ -58,25 +58,31 @@ static void
 wait_for_server(void **state)
 {
 	static struct hub h;
+	static const struct sealed_server sealed;
 	static struct downstream first, other;
 	static struct server one = {.name = (char *)"one"}, two = {.name = (char *)"two"};
 	const struct incoming a = {.line = (const uint8_t *)"a", .len = 1},
 			      b = {.line = (const uint8_t *)"b", .len = 1},
 			      c = {.line = (const uint8_t *)"c", .len = 1};
 
+	one.sealed = two.sealed = &sealed; /* timeouts are the defaults */
 	h.parked_last = &h.parked;
 	one.down = &first;
 	two.down = &other;
 	assert_true(park_for_server(&h, &a, &one));
 	assert_true(park_for_server(&h, &b, &two));
 	assert_true(park_for_server(&h, &c, &one));
-	/* no time of their own ends the wait */
+	/* no time of their own ends the wait for the start, */
 	assert_true(parked_next(&h) == UINT64_MAX);
 	for (int s = DOWN_STARTING; s < DOWN_SERVING; s++) {
 		first.state = other.state = (enum down_state)s;
+		first.again.greeted_at = other.again.greeted_at = loop_now();
 		parked_wake(&h);
 		assert_string_equal(taken, "");
 	}
+	/* and `timeout call` that for the lists */
+	assert_true(parked_next(&h) > loop_now() + 29 * NS_PER_S);
+	assert_true(parked_next(&h) < loop_now() + 31 * NS_PER_S);
 	first.state = DOWN_SERVING;
 	parked_wake(&h);
 	assert_string_equal(taken, "ac");
