@@ -451,7 +451,6 @@ MCP = \
 	supervisor/mcp/last_requests.o \
 	supervisor/mcp/malformed.o \
 	supervisor/mcp/methods.o \
-	supervisor/mcp/missed.o \
 	supervisor/mcp/outgoing.o \
 	supervisor/mcp/oversize_id.o \
 	supervisor/mcp/pending_calls.o \

@@ -271,7 +271,7 @@ void batch_line(struct session *s, struct json array, batch_judge_fn *judge,
 /* True if it has more elements than a batch may have. */
 bool batch_too_long(struct json array);
 
-/* missed.c: what the server sent instead of answers, for the message that there was none */
+/* malformed.c: what the server sent instead of answers, for the message that there was none */
 #define MISSED_TEXT_MAX 600
 void missed_answer(struct session *, struct json id);
 void missed_line(struct session *, const uint8_t *, size_t);
