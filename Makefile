@@ -1330,6 +1330,8 @@ UNIT_query = \
 	shim/host/install_path.o \
 	supervisor/base/paths.o
 
+UNIT_query_altered = $(UNIT_query)
+
 UNIT_own_tools = \
 	$(BASE) \
 	shim/help/near_word.o \
@@ -1666,6 +1668,7 @@ UNITS = \
 	placeholder \
 	plugin \
 	query \
+	query_altered \
 	queue \
 	recorder \
 	refresh_client \
@@ -1767,7 +1770,7 @@ $B/unit/cell-witness: $(OBJ)/tests/unit/cell_witness.o
 	$Q$(CC) -static-pie -o $@ $<
 $B/unit/cell $B/unit-san/cell: | $B/unit/cell-witness $(LIBEXEC)/kennel-shim
 # These two run the programs as they ship.
-$(foreach d,unit unit-san,$(foreach u,recorder verify query tamper beside,$B/$d/$u)): \
+$(foreach d,unit unit-san,$(foreach u,recorder verify query query_altered tamper beside,$B/$d/$u)): \
     | $(LIBEXEC)/kennel-recorder $(LIBEXEC)/kennel-verify
 unit: $(UNITS:%=$B/unit/%) $(UNITS:%=$B/unit-san/%)
 .PHONY: all unit clean

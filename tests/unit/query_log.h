@@ -5,6 +5,10 @@
 #ifndef KENNEL_TESTS_UNIT_QUERY_LOG_H
 #define KENNEL_TESTS_UNIT_QUERY_LOG_H
 
+#include "shim/base/array.h"
+#include "supervisor/audit/query/log_view.h"
+#include "supervisor/audit/query/options.h"
+#include "supervisor/audit/query/query.h"
 #include "tests/unit/audit_fixture.h"
 
 #define POLICY_1 "1111111111111111111111111111111111111111111111111111111111111111"
@@ -219,6 +223,72 @@ tell_all(const struct fixture *f, const char *session, const struct told *told, 
 	}
 	assert_int_equal(report_wait(report, number, WAIT_MS), 0);
 	report_free(report);
+}
+
+/* ---- asking --------------------------------------------------------------------------- */
+
+static struct fixture *log_;
+static char *said; /* of the last question */
+static size_t said_len;
+
+static inline int
+make_log(void **state)
+{
+	log_ = fixture_new();
+	tell_all(log_, "s-1", first_session, ARRAY_LEN(first_session));
+	tell_all(log_, "s-2", second_session, ARRAY_LEN(second_session));
+	assert_true(recorders_gone(5000));
+	return 0;
+}
+
+static inline int
+drop_log(void **state)
+{
+	free(said);
+	said = NULL;
+	fixture_free(log_);
+	return 0;
+}
+
+/* "denials --json": the status; what was printed is in said. */
+static inline int
+ask_in(const char *folder, const char *line)
+{
+	static char words[512];
+	char *argv[32], *save = NULL;
+	struct query q;
+	struct log_view view;
+	const char *why;
+	int argc = 0, status;
+	FILE *out;
+
+	(void)snprintf(words, sizeof(words), "%s", line);
+	for (char *w = strtok_r(words, " ", &save); w != NULL;
+	     w = strtok_r(NULL, " ", &save))
+		argv[argc++] = w;
+	argv[argc] = NULL;
+	free(said);
+	said = NULL;
+	out = open_memstream(&said, &said_len);
+	assert_non_null(out);
+	assert_non_null(verb_find(argv[0]));
+	status =
+	    options_read(argc, argv, verb_find(argv[0])->may, &q) < 0 ? ASK_USAGE : 0;
+	if (status == 0) {
+		q.log = folder;
+		status = log_view_open(&q, &view);
+		if (status == 0)
+			status = verb_ask(verb_find(argv[0]), &q, &view, out, &why);
+		log_view_close(&view);
+	}
+	assert_int_equal(fclose(out), 0);
+	return status;
+}
+
+static inline int
+ask(const char *line)
+{
+	return ask_in(log_->log, line);
 }
 
 #endif
