@@ -2275,7 +2275,7 @@ servers: deps-build
 	@$(MAKE) --no-print-directory $(PARALLEL) all
 	@python3 tests/servers/servers.py
 	@python3 tests/servers/serve.py
-# The same for the drafts of kennel init: 45 servers, installed in two ways.
+# The same for the drafts of kennel init: 45 servers, in three ways.
 test-drafts: deps-build
 	@$(MAKE) --no-print-directory $(PARALLEL) all
 	@python3 tests/servers/drafts.py

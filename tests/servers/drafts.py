@@ -81,7 +81,9 @@ SERVERS = {
 # The script of a package that names no program.
 SCRIPTS = {"@seed-ship/duckdb-mcp-native": "dist/server/mcp-server.js"}
 # Why a draft of a server that starts without kennel does not start it.
-REASONS = {"commander": "its list_processes starts ps of the host, which no draft grants"}
+REASONS = {"commander": "its list_processes starts ps of the host, which no draft grants",
+           "github": "its preset requires the token, without which it lists tools only",
+           "image": "its preset requires the key, without which it lists tools only"}
 
 
 def npm(*words):
