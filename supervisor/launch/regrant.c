@@ -250,12 +250,13 @@ regrant(const struct opened *o, const char *file)
 struct revocation {
 	const char *path, *server, *id;
 	const struct policy_found *now; /* the policy in force; NULL: it has errors */
-	const struct policy *policy;    /* the one with this id */
+	const struct policy *policy;    /* the one with this id; NULL: its copy is gone */
 	const struct sealed_server *s;
 };
 
-/* Would a start under the policy grant it again because of this grant? */
-static bool
+/* NARROWER: a start under the policy would grant it again because of this grant. UNKNOWN: one
+ * of the two has no copy now, which may come back. WIDER: no, or it is another's. */
+static enum grant_state
 leads_back(const struct revocation *v, struct json grant)
 {
 	const char *log_dir = paths_audit_dir();
@@ -265,16 +266,16 @@ leads_back(const struct revocation *v, struct json grant)
 	if (strcmp(text_of(grant, "path", text, sizeof(text)), v->path) != 0 ||
 	    strcmp(text_of(grant, "server", text, sizeof(text)), v->server) != 0 ||
 	    strcmp(text_of(grant, "kind", text, sizeof(text)), "policy") != 0)
-		return false;
+		return GRANT_WIDER;
 	(void)text_of(grant, "id", text, sizeof(text));
 	if (!hex_get(text, strlen(text), id, sizeof(id)) || log_dir == NULL ||
 	    strcmp(text, v->id) == 0)
-		return false;
+		return GRANT_WIDER;
 	/* what a person granted to the policy in force is not what was named */
 	if (v->now != NULL && v->policy != &v->now->policy &&
 	    memcmp(id, v->now->policy.id, sizeof(id)) == 0)
-		return false;
-	return grant_compare(v->policy, v->s, id, log_dir) == GRANT_NARROWER;
+		return GRANT_WIDER;
+	return v->s == NULL ? GRANT_UNKNOWN : grant_compare(v->policy, v->s, id, log_dir);
 }
 
 static int
@@ -291,6 +292,23 @@ revoke_one(const struct revocation *v, const char *id)
 	return r;
 }
 
+/* Is the revoked grant one for a policy? */
+static bool
+is_of_policy(const struct revocation *v, struct json grants)
+{
+	char text[PATH_TEXT_MAX];
+	struct json key, grant;
+	struct json_walk w;
+
+	json_walk(&w, grants);
+	while (json_next(&w, &key, &grant))
+		if (strcmp(text_of(grant, "id", text, sizeof(text)), v->id) == 0 &&
+		    strcmp(text_of(grant, "path", text, sizeof(text)), v->path) == 0 &&
+		    strcmp(text_of(grant, "kind", text, sizeof(text)), "policy") == 0)
+			return true;
+	return false;
+}
+
 static int
 revoke_leading(const struct revocation *v, const struct buf *all)
 {
@@ -298,17 +316,22 @@ revoke_leading(const struct revocation *v, const struct buf *all)
 	struct json_message m;
 	struct json_walk w;
 	char id[PATH_TEXT_MAX];
+	enum grant_state state;
 	int status = 0;
 
 	if (json_scan(all->data, all->len, &m) < 0)
 		return EXIT_FAILED; /* the keeper's list is JSON */
+	if (v->s == NULL && !is_of_policy(v, m.root))
+		return 0; /* a signer's */
 	json_walk(&w, m.root);
 	while (json_next(&w, &key, &grant)) {
-		if (!leads_back(v, grant))
+		state = leads_back(v, grant);
+		if (state != GRANT_NARROWER && state != GRANT_UNKNOWN)
 			continue;
-		printf("%s: also for the policy %.12s, from which the next start would "
-		       "grant it again\n",
-		    v->path, text_of(grant, "id", id, sizeof(id)));
+		printf("%s: also for the policy %.12s, from which %s grant it again\n",
+		    v->path, text_of(grant, "id", id, sizeof(id)),
+		    state == GRANT_NARROWER ? "the next start would"
+					    : "(its text is not kept) a start could");
 		if (revoke_one(v, id) != 0) {
 			log_error("secret revoke: unable to revoke the grant %.12s of "
 				  "%s: see `kennel audit secret %s`",
@@ -358,11 +381,8 @@ regrant_revoke(const char *path, const char *server, const char *id)
 		v.policy = &kept;
 	v.s = v.policy == NULL ? NULL : policy_server(v.policy, server);
 	buf_init(&all, GRANTS_LEN_MAX);
-	/* an id without its policy is a signer's, or no start can have that policy */
-	if (v.s != NULL) {
-		r = regrant_run(grants_words, &all);
-		status = r == 0 ? revoke_leading(&v, &all) : r;
-	}
+	r = regrant_run(grants_words, &all);
+	status = r == 0 ? revoke_leading(&v, &all) : r;
 	buf_free(&all);
 	if (v.policy == &kept)
 		policy_unload(&kept);

@@ -409,6 +409,46 @@ def revoked():
     ended(env)
 
 
+@test("a revoked grant is not granted again from an earlier policy whose copy was away", 240)
+def revoked_without_a_copy():
+    env = home()
+    p = env["KENNEL_HOME"] + "/policies/t.kennel"
+    os.makedirs(os.path.dirname(p), mode=0o700)
+    lines = "    read /usr/share/doc\n    read /usr/share/man\n"
+
+    def becomes(n):
+        with open(p, "w") as f:
+            f.write("server t {\n%s}\n" % toy_policy(SECRET + "".join(lines.splitlines(True)[:n])))
+        os.chmod(p, 0o600)
+
+    def ids():
+        return [r["id"] for r in json.loads(secret(env, "grants", "--json").stdout)]
+    opened(env)
+    # the copy of the earlier policy; that of the revoked one, when another is in force; none, the control
+    for away in ("earlier", "revoked", None):
+        becomes(2)
+        secret(env, "grant", "--server", "t")
+        earlier = ids()
+        becomes(1)
+        has(env, None, VALUE)
+        (revoked,) = [i for i in ids() if i not in earlier]
+        if away == "revoked":
+            becomes(0)
+            has(env, None, VALUE)
+        copy = "%s/audit/policies/%s.sealed" % (env["KENNEL_HOME"], revoked if away == "revoked" else earlier[0])
+        if away:
+            os.rename(copy, copy + ".away")
+        r = secret(env, "revoke", PATH, "--server", "t", "--only-id", revoked)
+        within(b"its text is not kept" if away else b"the next start would grant it again", r.stdout, away)
+        equal(len(ids()), 1 if away == "revoked" else 0, "the policy in force keeps its own")
+        if away:
+            os.rename(copy + ".away", copy)
+        becomes(1)
+        absent("granted again", start(env, None))
+        secret(env, "revoke", PATH, status=None)
+    ended(env)
+
+
 @test("secret list shows the servers that name each secret, and which are granted it; at most 80 columns", 120)
 def listed():
     env = home()
