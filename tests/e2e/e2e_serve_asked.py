@@ -57,11 +57,12 @@ REFUSED = [
     *[(schema(default=before + "%sb%s pw" % tuple(pair)), "choice") for before in ("", "- ", "\u201c", "x\n\u2605 ") for pair in (
         "\uff3b\uff3d", "\u3010\u3011", "\u3014\u3015", "\u301a\u301b", "\u27e6\u27e7", "\u2045\u2046", "\ufe5d\ufe5e", "\ufe47\ufe48", "\u298b\u298c",
         "\u23a1\u23a4", "\u2772\u2773", "\u169b\u169c", "\u0f3a\u0f3b", "\u228f\u2290", "\u2503\u2503", "\u2e22\u2e23", "\u300c\u300d", "\u2308\u2309")],
-    *[(schema(default=before + "[b] pw"), "choice") for before in ("- ", '"', "*", "> ", "(", "\u2022 ", "\ufe0f", "\u2605", "\U0001f511 ", "\u0301", "x\n- ")],
+    *[(schema(default=before + "[b] pw"), "choice") for before in ("- ", '"', "*", "> ", "(", "\u2022 ", "\ufe0f", "\u2605", "\U0001f511 ", "\u0301", "\u180b", "\u0488", "\U000e0100", "\ue000", "x\n- ")],
     (form(requestedSchema={"type": "object", "properties": {"\u3010b\u3011 pw": {"type": "string"}}}), "field"),
     (schema(default="x\n[b] pw"), "choice"),
     (schema(enum=["ok", "\uff3bb\uff3d pw"]), "choice"),
     (schema(const="x\x1b[1A"), "choice"),
+    (schema(format="[b] pw"), "choice"),
     (schema(oneOf=[{"const": "[b] pw", "title": "t"}]), "choice"),
     (form(requestedSchema=json.loads("[" * 20 + "]" * 20)), "nested"),
 ] + [(form(mode="url", elicitationId="e", url=url), "`url`") for url in (

@@ -190,13 +190,13 @@ is_before(uint32_t c)
 {
 	static const struct range range[] = {{0, '0' - 1}, {'9' + 1, 'A' - 1},
 	    {'Z' + 1, 'a' - 1}, {'z' + 1, 0xa9}, {0xab, 0xb4}, {0xb6, 0xb9}, {0xbb, 0xbf},
-	    {0xd7, 0xd7}, {0xf7, 0xf7}, {0x2b0, 0x36f}, {0x1ab0, 0x1aff},
+	    {0xd7, 0xd7}, {0xf7, 0xf7}, {0x2b0, 0x36f}, {0x483, 0x489}, {0x1ab0, 0x1aff},
 	    {0x1dc0, 0x1dff}, {0x2000, 0x2070}, {0x2074, 0x207e}, {0x20a0, 0x2bff},
 	    {0x2e00, 0x2e7f}, {0x3000, 0x303f}, {0xe000, 0xf8ff}, {0xfe00, 0xfe6f},
 	    {0xff00, 0xff0f}, {0xff1a, 0xff20}, {0xff3b, 0xff40}, {0xff5b, 0xff65},
 	    {0xffe0, 0xffff}, {0x1f000, 0x1faff}, {0xe0000, 0x10ffff}};
 
-	return is_in(c, range, ARRAY_LEN(range)) || is_blank(c);
+	return is_in(c, range, ARRAY_LEN(range)) || codepoint_class(c) != CODEPOINT_PLAIN;
 }
 
 /* What has no place for a name: it must not look as if it had one. */
@@ -226,7 +226,7 @@ name_member(struct edits *e, struct json key, struct json value, bool labels,
     const struct task_texts *texts)
 {
 	static const char *const shown[] = {"title", "description"};
-	static const char *const unseen[] = {"pattern", "format", "type", "$schema"};
+	static const char *const unseen[] = {"pattern"};
 
 	if (key.type != JSON_IS_NONE && !is_nameless(key))
 		edit_refuse(e, "a field has a name that could be read as another's");
