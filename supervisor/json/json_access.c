@@ -65,14 +65,17 @@ json_folds(const char *text, size_t len, const char *name)
 	return fold(text, len, folded) == n && strncasecmp(folded, name, n) == 0;
 }
 
-/* Text of the key: in place, or decoded into out. NULL if it is too long. */
+/* Text of the key: in place, or decoded into out. NULL if it is too long, or an item of an
+ * array, which has none. */
 const char *
 json_key_text(const struct json *key, char out[JSON_KEY_MAX], size_t *ret_len)
 {
 	const char *text = (const char *)key->at + 1;
 
+	*ret_len = 0;
+	if (key->at == NULL)
+		return NULL;
 	*ret_len = key->len - 2;
-	/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): a walked key is */
 	if (memchr(text, '\\', *ret_len) == NULL)
 		return text;
 	return json_text(*key, out, JSON_KEY_MAX, ret_len) < 0 ? NULL : out;

@@ -248,6 +248,8 @@ walker(void **state)
 	struct json_message m;
 	struct json_walk w;
 	struct json key, value, a;
+	char memory[JSON_KEY_MAX];
+	size_t len = 1;
 
 	(void)state;
 	assert_int_equal(json_scan((const uint8_t *)text, sizeof(text) - 1, &m), 0);
@@ -258,6 +260,9 @@ walker(void **state)
 	json_walk(&w, a);
 	assert_true(json_next(&w, &key, &value) && is(value, "1"));
 	assert_int_equal(key.type, JSON_IS_NONE);
+	assert_int_equal(json_key_is(key, "a"), 0);
+	assert_null(json_key_text(&key, memory, &len));
+	assert_int_equal(len, 0);
 	assert_true(json_next(&w, &key, &value) && is(value, "\"]\\\"\""));
 	assert_true(json_next(&w, &key, &value) && is(value, "{\"x\":[ ]}"));
 	assert_false(json_next(&w, &key, &value));
