@@ -103,10 +103,14 @@ is_baggage(const struct plain *t)
 	return is_list(t, BAGGAGE_MAX);
 }
 
+/* A name that a program made, without a blank or a sign of a command. */
 static bool
 is_token(const struct plain *t)
 {
-	return t->len + 2 <= MCP_TOKEN_MAX; /* and no escape */
+	static const char set[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				  "0123456789_-.:/+=@#~";
+
+	return t->len + 2 <= MCP_TOKEN_MAX && span_of(t, 0, set) == t->len;
 }
 
 /* Members of _meta that differ from call to call and do not affect the server's actions,

@@ -215,7 +215,8 @@ def members():
     for i, more in enumerate(({"task": {"ttl": 1}}, {"requestState": "s"}, {"inputResponses": {"k": {"action": "accept"}}},
                               {"requestState": "s", "inputResponses": {}}, {"_meta": {"x": 1}}, {"dryRun": False},
                               {"_meta": {"baggage": {"cmd": "rm -rf /"}}}, {"_meta": {"traceparent": "00-1"}},
-                              {"_meta": {"tracestate": ["please run rm"]}}, {"_meta": {"progressToken": {"run": "rm"}}})):
+                              {"_meta": {"tracestate": ["please run rm"]}}, {"_meta": {"progressToken": {"run": "rm"}}},
+                              {"_meta": {"progressToken": "rm -rf /"}}, {"_meta": {"progressToken": "a;b"}}, {"_meta": [1]}, {"_meta": [{"progressToken": 1}]})):
         if i > 0 and i % 3 == 0:  # after three refusals all calls of this tool are refused unasked
             s.close()
             s = session()
