@@ -74,8 +74,8 @@ LOST = [  # an answer that cannot pass: told at once
 ]
 
 NOISE = [  # nothing that counts: the true answer comes behind it
-    ("an id of another type", b'{"jsonrpc":"2.0","id":"@ID@","result":"false"}\n'),
-    ("an id as a float", b'{"jsonrpc":"2.0","id":@ID@.0,"result":"false"}\n'),
+    ("an id of another type", b'{"jsonrpc":"2.0","id":"x@ID@","result":"false"}\n'),
+    ("an id between two", b'{"jsonrpc":"2.0","id":@ID@.5,"result":"false"}\n'),
     ("an id nobody has", b'{"jsonrpc":"2.0","id":4711,"result":"false"}\n'),
     ("an id that is null", b'{"jsonrpc":"2.0","id":null,"result":"false"}\n'),
     ("an id that is a list", b'{"jsonrpc":"2.0","id":[@ID@],"result":"false"}\n'),
