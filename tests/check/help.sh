@@ -50,11 +50,11 @@ rows supervisor/audit/audit_help.c >"$work/help"
 compare "kennel audit"
 
 # Options, as strings or as rows of getopt_long, but those of every program, those that
-# kennel itself gives to kennel-secret and to kennel secret, and npx's.
+# kennel itself gives to kennel-secret, kennel secret and kennel init, and npx's.
 options() {
 	{ grep -hoE '"--[a-z-]+"' "$@"
 	sed -nE 's/^.*\{"([a-z-]+)", (no|required)_argument.*/"--\1"/p' "$@"; } |
-	    tr -d '"' | grep -vxE -e '--(help|version|policy-fd|after|alone|for-start|for-client|shape|package|accept|destructive|digest|only-deny|seconds|offer-session|program|text-fd)' | sort -u
+	    tr -d '"' | grep -vxE -e '--(help|version|policy-fd|after|alone|for-start|for-client|shape|package|accept|destructive|digest|only-deny|seconds|offer-session|program|text-fd|again|below)' | sort -u
 }
 in_help() { # WHAT HELP FILE...: the options of the files are in this help
 	n=$((n + 1))
