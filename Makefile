@@ -151,8 +151,11 @@ POLICY_TEXT = \
 	policy/sources/route.o \
 	policy/sources/sidecar.o \
 	policy/sources/sources.o \
+	policy/tokens/secret_name.o \
 	policy/tokens/secret_shaped.o \
 	policy/tokens/token_format.o \
+	policy/tokens/value_reference.o \
+	policy/tokens/weak_value.o \
 	shim/base/token_checksum.o \
 	shim/host/install_path.o
 # What is known about secrets, and never a value (also kennel-secret's).
@@ -272,7 +275,8 @@ SCRUB_ROOM = \
 	leash/scrub/scan_block.o \
 	leash/scrub/stream.o \
 	leash/scrub/structured.o \
-	leash/scrub/white_space.o
+	leash/scrub/white_space.o \
+	policy/tokens/weak_value.o
 
 # Placeholders: bytes to bytes, for whatever process has the value.
 PLACEHOLDER = \
@@ -341,7 +345,9 @@ LEASH = \
 	leash/vault/server_env.o \
 	leash/vault/vault.o \
 	leash/write_grants.o \
+	policy/tokens/secret_name.o \
 	policy/tokens/secret_shaped.o \
+	policy/tokens/value_reference.o \
 	$(PLACEHOLDER) \
 	shim/base/token_checksum.o
 
@@ -1379,8 +1385,10 @@ UNIT_registry = \
 	leash/audit/event.o \
 	leash/audit/writer.o \
 	policy/lang/secret_path.o \
+	policy/tokens/secret_name.o \
 	policy/tokens/secret_shaped.o \
 	policy/tokens/token_format.o \
+	policy/tokens/value_reference.o \
 	shim/base/token_checksum.o \
 	supervisor/json/digest.o \
 	supervisor/json/json_access.o \

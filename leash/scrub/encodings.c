@@ -19,16 +19,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "leash/scrub/private.h"
 #include "leash/vault/vault.h"
-#include "shim/base/array.h"
+#include "policy/tokens/weak_value.h"
 #include "shim/base/hash.h"
 #include "shim/base/utf8.h"
 
-#define ENTROPY_KINDS 5  /* a value needs at least this many different bytes */
-#define SPARE_LEN     64 /* bytes of these pages for their own bookkeeping */
+#define SPARE_LEN 64 /* bytes of these pages for their own bookkeeping */
 
 /* Encodings are written at at, or only counted if at is NULL.  Patterns are built in
  * two passes; the first computes the size that the second needs. */
@@ -504,50 +502,6 @@ scrub_count(const struct scrub *s, uint32_t number)
 	return count;
 }
 
-/* Words common in ordinary text, and passwords that are guessed first. */
-static bool
-is_common(const char *v, size_t n)
-{
-	static const char *const words[] = {"password", "password1", "passw0rd",
-	    "changeme", "change-me", "secret", "mysecret", "topsecret", "letmein",
-	    "administrator", "undefined", "username", "localhost", "example",
-	    "test-token", "placeholder", "qwertyui", "qwertyuiop", "your-token-here",
-	    "production", "development", "disabled", "anonymous", "postgres"};
-
-	for (size_t i = 0; i < ARRAY_LEN(words); i++)
-		if (strlen(words[i]) == n && strncasecmp(words[i], v, n) == 0)
-			return true;
-	return false;
-}
-
-/* 12345678, abcdefgh, 00000000, and few different bytes in any order. */
-static bool
-is_monotonous(const uint8_t *v, size_t n)
-{
-	bool seen[256] = {0};
-	size_t i, kinds = 0, steps = 0;
-
-	for (i = 0; i < n; i++) {
-		kinds += !seen[v[i]];
-		seen[v[i]] = true;
-		if (i > 0 && (v[i] == v[i - 1] + 1 || v[i] + 1 == v[i - 1]))
-			steps++;
-	}
-	return kinds < ENTROPY_KINDS || steps + 2 >= n;
-}
-
-const char *
-encodings_weakness(const uint8_t *data, size_t n)
-{
-	if (n < SCRUB_SURE_MIN)
-		return "it has fewer than 8 bytes";
-	if (is_common((const char *)data, n))
-		return "it is a common word";
-	if (is_monotonous(data, n))
-		return "it has too few different characters";
-	return NULL;
-}
-
 const char *
 scrub_weakness(const struct secret *secret)
 {
@@ -555,7 +509,7 @@ scrub_weakness(const struct secret *secret)
 	size_t n = secret_len(secret);
 
 	(void)structured_trim(&inner, &n);
-	return encodings_weakness(inner, n);
+	return weak_value(inner, n);
 }
 
 bool

@@ -123,8 +123,6 @@ struct scrub {
 
 /* Builds the patterns of all strings. */
 int encodings_build(struct scrub *);
-/* As scrub_weakness(). */
-const char *encodings_weakness(const uint8_t *data, size_t n);
 
 /* ---- stream.c ------------------------------------------------------------ */
 

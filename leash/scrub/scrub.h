@@ -19,7 +19,6 @@
 
 #define SCRUB_MASK            "***" /* constant: reveals neither length nor name */
 #define SCRUB_LEN_MIN         4     /* bytes; a shorter value would match ordinary text */
-#define SCRUB_SURE_MIN        8 /* bytes; safe from here on, unless it is a common word */
 #define SCRUB_CREDENTIALS_MAX 40
 
 struct secret;

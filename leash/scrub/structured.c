@@ -22,6 +22,7 @@
 #include "leash/scrub/private.h"
 #include "leash/scrub/white_space.h"
 #include "leash/vault/vault.h"
+#include "policy/tokens/weak_value.h"
 #include "shim/base/array.h"
 
 #define WORD_MAX  20   /* bytes; a longer string without a digit is not a word */
@@ -102,7 +103,7 @@ add_line(struct gather *g, struct piece p)
 	size_t i;
 
 	p = trimmed(p);
-	if (p.len < SCRUB_LINE_MIN || encodings_weakness(p.at, p.len) != NULL)
+	if (p.len < SCRUB_LINE_MIN || weak_value(p.at, p.len) != NULL)
 		return;
 	for (i = 0; i < ARRAY_LEN(known); i++)
 		if (begins(p, known[i]))
@@ -293,7 +294,7 @@ add_leaf(struct gather *g, bool secret, struct piece p)
 	if (p.len < SCRUB_LINE_MIN)
 		return;
 	if (!credentials_whole(p.at, p.len)) {
-		if (!secret || is_ordinary(p) || encodings_weakness(p.at, p.len) != NULL)
+		if (!secret || is_ordinary(p) || weak_value(p.at, p.len) != NULL)
 			return;
 		add_without_scheme(g, p);
 	}

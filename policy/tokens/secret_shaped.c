@@ -7,11 +7,17 @@
 #include <string.h>
 #include <strings.h>
 
+#include "policy/tokens/secret_name.h"
 #include "policy/tokens/token_format.h"
+#include "policy/tokens/value_reference.h"
 #include "shim/base/array.h"
 
 #define RUN_MIN      32 /* characters of base64 or hex */
+#define SEGMENT_MIN  20 /* of a path, with digits and both cases */
+#define NUMBER_MAX   15 /* digits: more are no quantity */
 #define NAME_MAX_LEN 128
+#define DEFAULT_MAX  256  /* bytes of a default in a reference */
+#define URL_MAX      4096 /* bytes that are looked at */
 
 /* What a token of any format consists of. */
 static bool
@@ -96,104 +102,22 @@ has_known(const char *text)
 	return false;
 }
 
-/* ---- names -------------------------------------------------------------------------- */
+/* ---- parameters --------------------------------------------------------------------- */
 
-/* AUTHOR, but not AUTHORIZATION: as in GIT_AUTHOR_NAME. */
-static bool
-is_author(const char *at, size_t len)
-{
-	return len >= 6 && strncasecmp(at, "AUTHOR", 6) == 0 &&
-	       (len == 6 || strncasecmp(at + 6, "I", 1) != 0);
-}
-
-/* Is it, in any case, one of the parts that make a name the name of a secret? */
-static bool
-is_secret_name(const char *name, size_t len)
-{
-	static const char *const part[] = {
-	    "TOKEN", "SECRET", "KEY", "PASS", "CREDENTIAL", "AUTH"};
-
-	for (size_t i = 0; i < ARRAY_LEN(part); i++) {
-		size_t n = strlen(part[i]);
-
-		for (size_t at = 0; at + n <= len; at++)
-			if (strncasecmp(name + at, part[i], n) == 0 &&
-			    !is_author(name + at, len - at))
-				return true;
-	}
-	return false;
-}
-
-/* ${NAME} or $NAME: it names a value and is none. A word such as "Bearer " may precede. */
-static bool
-is_variable(const char *value)
-{
-	const char *at = strrchr(value, ' ');
-	size_t n;
-
-	at = at == NULL ? value : at + 1;
-	if ((size_t)(at - value) > strlen("Bearer ") || *at++ != '$')
-		return false;
-	if (*at != '{')
-		return *at != '\0' && !isdigit((unsigned char)*at) &&
-		       at[strspn(at, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")] == '\0';
-	n = strspn(
-	    at + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_:0123456789");
-	return n > 0 && strcmp(at + 1 + n, "}") == 0;
-}
-
-/* The length of NAME at the start of NAME=VALUE or NAME:VALUE, or 0. */
-static size_t
-name_len(const char *word)
-{
-	size_t n = 0;
-
-	while (is_token_byte(word[n]))
-		n++;
-	/* "https://" is no value of a name */
-	if (n == 0 || n > NAME_MAX_LEN || (word[n] != '=' && word[n] != ':') ||
-	    strncmp(word + n, "://", 3) == 0)
-		return 0;
-	return n;
-}
-
-/* NAME=VALUE in one word, or "NAME: VALUE" as a whole text. */
-static bool
-has_named_value(const char *text)
-{
-	for (const char *p = text; *p != '\0';) {
-		size_t n = name_len(p), end = strcspn(p, " \t\r\n");
-
-		if (n > 0 && is_secret_name(p, n)) {
-			const char *value = p + n + 1;
-
-			if (p == text)
-				value += strspn(value, " \t");
-			else if (n + 1 >= end)
-				value = "";
-			if (*value != '\0' && !is_variable(value))
-				return true;
-		}
-		p += end;
-		p += strspn(p, " \t\r\n");
-	}
-	return false;
-}
-
-/* ---- URLs --------------------------------------------------------------------------- */
-
-/* user:password@ after :// */
+/* user:password@ after ://; in a URL of HTTP, a user alone is a token. */
 static bool
 has_password(const char *text)
 {
 	for (const char *p = text; (p = strstr(p, "://")) != NULL;) {
+		bool http = (p - text >= 4 && strncasecmp(p - 4, "http", 4) == 0) ||
+			    (p - text >= 5 && strncasecmp(p - 5, "https", 5) == 0);
 		size_t len = strcspn(p += 3, "/?# \t\r\n\"'");
 		const char *at = memrchr(p, '@', len), *colon;
 
-		if (at == NULL)
+		if (at == NULL || at == p)
 			continue;
 		colon = memchr(p, ':', (size_t)(at - p));
-		if (colon != NULL && colon + 1 < at)
+		if (colon == NULL ? http && *p != '$' : colon + 1 < at)
 			return true;
 	}
 	return false;
@@ -231,6 +155,200 @@ has_query(const char *text)
 		if (p[len] == '=' && strchr("&;# \t\r\n", p[len + 1]) == NULL &&
 		    is_secret_parameter(p, len) && p[len + 1] != '$')
 			return true;
+	}
+	return false;
+}
+
+/* ---- URLs and paths ----------------------------------------------------------------- */
+
+/* The bytes of the scheme, with its "://"; 0: this is no URL. */
+static size_t
+scheme_len(const char *text)
+{
+	size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				"0123456789+.-");
+
+	return n > 0 && strncmp(text + n, "://", 3) == 0 ? n + 3 : 0;
+}
+
+/* A segment of a path that is long and mixed, as no name that people give. What has a dot or
+ * an @ is a file or a revision. */
+static bool
+is_token_segment(const char *p, size_t len)
+{
+	bool lower = false, upper = false, digit = false, mark = false;
+
+	for (size_t i = 0; i < len; i++) {
+		if (!is_token_byte(p[i]) || p[i] == '.')
+			return false;
+		lower |= islower((unsigned char)p[i]) != 0;
+		upper |= isupper((unsigned char)p[i]) != 0;
+		digit |= isdigit((unsigned char)p[i]) != 0;
+		mark |= !isalnum((unsigned char)p[i]);
+	}
+	if (is_known(p, len) || (len >= SEGMENT_MIN && lower && upper && digit))
+		return true;
+	return len >= RUN_MIN && !mark && digit;
+}
+
+static bool
+has_token_segment(const char *path)
+{
+	size_t len;
+
+	for (const char *p = path; *p != '\0'; p += len + (p[len] != '\0')) {
+		len = strcspn(p, "/?&=#;");
+		if (is_token_segment(p, len))
+			return true;
+	}
+	return false;
+}
+
+/* After the host of a URL. */
+static const char *
+after_host(const char *url)
+{
+	url += scheme_len(url);
+	return url + strcspn(url, "/?#");
+}
+
+/* ---- the form of a value ------------------------------------------------------------ */
+
+static bool
+is_number(const char *value)
+{
+	static const char *const unit[] = {"", "%", "ms", "s", "m", "h", "d", "k", "K",
+	    "M", "G", "kB", "KB", "MB", "GB"};
+	const char *p = value + (*value == '-' || *value == '+');
+	size_t n = strspn(p, "0123456789.,_:");
+
+	if (!isdigit((unsigned char)*p) || n > NUMBER_MAX)
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(unit); i++)
+		if (strcmp(p + n, unit[i]) == 0)
+			return true;
+	return false;
+}
+
+static bool
+is_switch(const char *value)
+{
+	static const char *const word[] = {"true", "false", "yes", "no", "on", "off",
+	    "null", "none", "enabled", "disabled"};
+
+	for (size_t i = 0; i < ARRAY_LEN(word); i++)
+		if (strcasecmp(value, word[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Base64 may begin with a slash, too: no mark of a name, and all three kinds of bytes. */
+static bool
+is_base64(const char *value)
+{
+	bool lower = false, upper = false, digit = false;
+	size_t n = strlen(value);
+
+	for (const char *p = value; *p != '\0'; p++) {
+		if (!isalnum((unsigned char)*p) && strchr("+/=", *p) == NULL)
+			return false;
+		lower |= islower((unsigned char)*p) != 0;
+		upper |= isupper((unsigned char)*p) != 0;
+		digit |= isdigit((unsigned char)*p) != 0;
+	}
+	return n >= SEGMENT_MIN && lower && upper && digit;
+}
+
+static bool
+is_path(const char *value)
+{
+	static const char *const begin[] = {"/", "./", "../", "~/"};
+
+	for (size_t i = 0; i < ARRAY_LEN(begin); i++)
+		if (strncmp(value, begin[i], strlen(begin[i])) == 0)
+			return !has_token_segment(value) && !is_base64(value);
+	return false;
+}
+
+static bool
+is_open_url(const char *value)
+{
+	size_t n = scheme_len(value);
+
+	if (n == 0 || memchr(value + n, '@', strcspn(value + n, "/?#")) != NULL)
+		return false;
+	return !has_query(value) && !has_token_segment(after_host(value));
+}
+
+/* ---- values with a name --------------------------------------------------------------- */
+
+/* Is it filled in later, as ${NAME} is? Not with a secret for the case that it is not. */
+static bool
+is_reference(const char *value)
+{
+	char text[DEFAULT_MAX + 1];
+	const char *given;
+	size_t len;
+
+	if (value_reference(value, &given, &len) == VALUE_PLAIN)
+		return false;
+	if (given == NULL || len == 0)
+		return true;
+	if (len > DEFAULT_MAX)
+		return false;
+	(void)memcpy(text, given, len);
+	text[len] = '\0';
+	return is_number(text) || is_switch(text) || is_path(text) || is_open_url(text) ||
+	       value_reference(text, NULL, NULL) != VALUE_PLAIN;
+}
+
+static bool
+is_named_secret(const char *name, size_t len, const char *value)
+{
+	enum secret_name is = secret_name(name, len);
+
+	if (is == SECRET_NAME_NONE || *value == '\0' || is_reference(value))
+		return false;
+	if (is == SECRET_NAME_SURE)
+		return true;
+	return !is_number(value) && !is_switch(value) && !is_path(value) &&
+	       !is_open_url(value);
+}
+
+/* The length of NAME at the start of NAME=VALUE or NAME:VALUE, or 0. */
+static size_t
+name_len(const char *word)
+{
+	size_t n = 0;
+
+	while (is_token_byte(word[n]))
+		n++;
+	/* "https://" is no value of a name */
+	if (n == 0 || n > NAME_MAX_LEN || (word[n] != '=' && word[n] != ':') ||
+	    strncmp(word + n, "://", 3) == 0)
+		return 0;
+	return n;
+}
+
+/* NAME=VALUE in one word, or "NAME: VALUE" as a whole text. */
+static bool
+has_named_value(const char *text)
+{
+	for (const char *p = text; *p != '\0';) {
+		size_t n = name_len(p), end = strcspn(p, " \t\r\n");
+
+		if (n > 0) {
+			const char *value = p + n + 1;
+
+			if (p == text)
+				value += strspn(value, " \t");
+			else if (n + 1 >= end)
+				value = "";
+			if (is_named_secret(p, n, value))
+				return true;
+		}
+		p += end;
+		p += strspn(p, " \t\r\n");
 	}
 	return false;
 }
@@ -290,19 +408,43 @@ has_long_run(const char *text)
 
 /* ---- all ------------------------------------------------------------------------------ */
 
+/* A URL whose path or query has a token, as those of webhooks do. */
+static bool
+has_token_url(const char *text)
+{
+	for (const char *p = text; *p != '\0'; p += strcspn(p, " \t\r\n")) {
+		char word[URL_MAX + 1];
+		size_t len;
+
+		p += strspn(p, " \t\r\n");
+		len = strcspn(p, " \t\r\n");
+		if (len > URL_MAX)
+			continue;
+		(void)memcpy(word, p, len);
+		word[len] = '\0';
+		if (scheme_len(word) > 0 && has_token_segment(after_host(word)))
+			return true;
+	}
+	return false;
+}
+
 bool
 secret_shaped(const char *text)
 {
 	return has_known(text) || has_password(text) || has_query(text) ||
-	       has_named_value(text) || has_long_run(text);
+	       has_named_value(text) || has_token_url(text) || has_long_run(text);
+}
+
+bool
+secret_shaped_name(const char *name)
+{
+	return secret_name(name, strlen(name)) != SECRET_NAME_NONE;
 }
 
 bool
 secret_shaped_value(const char *name, const char *value)
 {
-	if (is_secret_name(name, strlen(name)) && *value != '\0' && !is_variable(value))
-		return true;
-	return secret_shaped(value);
+	return is_named_secret(name, strlen(name), value) || secret_shaped(value);
 }
 
 int
@@ -313,8 +455,7 @@ secret_shaped_args(const char *const *arg, size_t n)
 
 		/* --token VALUE; the value of --token=VALUE is in the same word */
 		if (before[0] == '-' && strchr(before, '=') == NULL && arg[i][0] != '-' &&
-		    arg[i][0] != '\0' && is_secret_name(before, strlen(before)) &&
-		    !is_variable(arg[i]))
+		    is_named_secret(before, strlen(before), arg[i]))
 			return (int)i;
 		if (secret_shaped(arg[i]))
 			return (int)i;

@@ -13,6 +13,8 @@
 #include "policy/compile/compile.h"
 #include "policy/lang/scalar.h"
 #include "policy/lang/secret_path.h"
+#include "policy/tokens/secret_shaped.h"
+#include "policy/tokens/value_reference.h"
 #include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
@@ -514,21 +516,18 @@ draft_preview(struct draft *d, int argc, char *const *argv)
 
 /* ---- variables ------------------------------------------------------------- */
 
-/* By its name, or a URL with a password. */
 static bool
-looks_secret(const char *name, const char *value)
+is_filled_in(const char *value)
 {
-	static const char *const part[] = {
-	    "TOKEN", "SECRET", "KEY", "PASS", "CREDENTIAL", "AUTH", "DSN"};
-	const char *host = value == NULL ? NULL : strstr(value, "://");
+	return value_has_reference(value) ||
+	       value_reference(value, NULL, NULL) != VALUE_PLAIN;
+}
 
-	for (size_t i = 0; i < ARRAY_LEN(part); i++)
-		if (strcasestr(name, part[i]) != NULL)
-			return true;
-	if (host == NULL)
-		return false;
-	host += 3;
-	return memchr(host, '@', strcspn(host, "/?#")) != NULL;
+static bool
+is_secret(const struct draft_variable *v)
+{
+	return v->value == NULL ? secret_shaped_name(v->name)
+				: secret_shaped_value(v->name, v->value);
 }
 
 int
@@ -548,7 +547,9 @@ draft_variable(struct draft *d, char *text, bool secret)
 	v->name = text;
 	v->vault = v->hosts = NULL;
 	v->value = equals == NULL ? NULL : equals + 1;
-	v->secret = secret || looks_secret(v->name, v->value);
+	if (v->value != NULL && is_filled_in(v->value))
+		v->value = NULL; /* the agent's environment has the text in its place */
+	v->secret = secret || is_secret(v);
 	if (v->secret)
 		v->value = NULL; /* a policy contains no secret */
 	d->variable_n++;

@@ -33,7 +33,7 @@ secret_may='^(leash/secret/(main|verbs|list|fields|input|keys|request|secret_pro
 # The page that a value is typed into; kennel-secret itself serves no HTTP.
 form_may='^(leash/secret/(main|verbs|list|fields|form|form_answer|form_program|input|keys|request|start_keeper)|leash/keeper/connect|leash/vault/(secret_path|vault|locked_pages|fingerprint)|policy/(address/address|sealed/[a-z0-9_/]+|tokens/token_format)|shim/base/[a-z0-9_]+|shim/host/(http_heads|loopback(_peers)?))\.o$'
 # The server's bytes and the host's resolver are in programs of their own.
-remote_may='^(leash/(remote|scrub)/[a-z_]+|leash/vault/(copied_value|locked_pages|vault)|shim/base/[a-z0-9_]+)\.o$'
+remote_may='^(leash/(remote|scrub)/[a-z_]+|leash/vault/(copied_value|locked_pages|vault)|policy/tokens/weak_value|shim/base/[a-z0-9_]+)\.o$'
 egress_may='^(leash/egress/(address|client_hello|connection|dial_wire|dns|egress_wire|events|greeting|kernel_refusals|listeners|name_addresses|plan|relay|resolver|splice)|policy/(address/address|sealed/[a-z0-9_/]+)|shim/base/[a-z0-9_]+)\.o$'
 dial_may='^(leash/egress/(address|attempt|dial_wire|dialer|host_facts|lookup)|policy/(address/address|sealed/[a-z0-9_/]+)|shim/base/[a-z0-9_]+|shim/host/nsswitch)\.o$'
 shim_may='^(shim/[a-z0-9_]+|shim/base/(wire|fd))\.o$'

@@ -18,6 +18,7 @@
 #include "leash/scrub/private.h"
 #include "leash/scrub/scrub.h"
 #include "leash/vault/vault.h"
+#include "policy/tokens/weak_value.h"
 #include "shim/base/array.h"
 #include "tests/unit/roll.h"
 #include "tests/unit/scrub_bench.h"
@@ -203,7 +204,7 @@ ref_is_line(const char *p, size_t len)
 		len--;
 	for (i = 0; i < len; i++)
 		some |= isalnum((unsigned char)p[i]) || (unsigned char)p[i] >= 0x80;
-	return some && encodings_weakness((const uint8_t *)p, len) == NULL;
+	return some && weak_value((const uint8_t *)p, len) == NULL;
 }
 
 static void

@@ -91,6 +91,14 @@ static const struct {
     {"https://h/?token=", false},
     {"https://h/?page=2&design=1", false},
     {"https://h/?token=${TOKEN}", false},
+    {"https://abcdef@h/1", true},
+    {"https://${TOKEN}@h/1", false},
+    {"ssh://git@h/1", false},
+    {"https://h/services/T00/B00/aBcDeFgH1234IjKlMnOpQrSt", true},
+    {"https://h/s/" HEX32 "/mcp", true},
+    {"see https://h/s/" HEX32, true},
+    {"https://h/s/release-2024-01-15-build-1234567", false},
+    {"git+https://h/o/r@" HEX32 "01234567", false},
     /* a value with a name */
     {"GITHUB_TOKEN=abc", true},
     {"--api-key=abc", true},
@@ -133,32 +141,103 @@ alone(void **state)
 			fail_msg("%s: %d", alone_rows[i].text, !alone_rows[i].shaped);
 }
 
+static const struct {
+	const char *name, *value;
+	bool shaped;
+} named_rows[] = {
+    {"GITHUB_TOKEN", "x", true},
+    {"X-Api-Key", "x", true},
+    {"authorization", "Basic x", true},
+    {"PASSPHRASE", "x", true},
+    {"GIT_AUTHOR_NAME", "Joe", false},
+    {"AUTHOR", "Joe", false},
+    {"GIT_AUTHOR_TOKEN", "Joe", true},
+    {"GITHUB_TOKEN", "", false},
+    {"GITHUB_TOKEN", "${GITHUB_TOKEN}", false},
+    {"GITHUB_TOKEN", "${GITHUB_TOKEN}x", true},
+    {"LOG_LEVEL", "debug", false},
+    {"LOG_LEVEL", GITHUB, true},
+    /* whole words, in any spelling */
+    {"apiKey", "x", true},
+    {"APIKey", "x", true},
+    {"apikey", "x", true},
+    {"PGPASSWORD", "x", true},
+    {"GITHUBTOKEN", "x", true},
+    {"accessToken", "x", true},
+    {"TOKEN2", "x", true},
+    {"GITHUB_PAT", "x", true},
+    {"SENTRY_DSN", "https://abc@h/1", true},
+    {"KEYBOARD_LAYOUT", "qwertz-de", false},
+    {"KEYCLOAK_URL", "https://sso.corp.example/realms/main", false},
+    {"COMPASS_URL", "https://compass.example/", false},
+    {"TOKENIZER", "cl100k_base", false},
+    {"PASSWORDLESS", "login", false},
+    {"MONKEY", "x", false},
+    {"GIT_AUTHOR_EMAIL", "a@corp.example", false},
+    {"GITHUB_OAUTH_CALLBACK_PORT", "8085", false},
+    {"GITHUB_TOOLSETS", "repos", false},
+    {"AUTH_TYPE", "basic", false},
+    {"PUBLIC_KEY", "x", false},
+    {"MAX_TOKENS", "many", false},
+    {"API_TOKENS", "a,b", true},
+    /* the form of the value */
+    {"MAX_TOKENS", "10000", false},
+    {"API_KEY", "10000", false},
+    {"API_KEY", "1234567890123456", true},
+    {"TOKEN", "30s", false},
+    {"TOKEN", "12ab", true},
+    {"AUTH", "false", false},
+    {"KEY", "/etc/ssl/key.pem", false},
+    {"KEY", "~/.secrets/k", false},
+    {"KEY", "/aBcD1234/eFgH+5678=iJkL", true},
+    {"KEY", "/run/aBcDeFgH1234IjKlMnOpQrSt", true},
+    {"TOKEN", "https://h/token", false},
+    {"TOKEN", "https://joe@h/token", true},
+    {"TOKEN", "https://h/?access_token=1", true},
+    {"TOKEN", "https://h/aBcDeFgH1234IjKlMnOpQrSt", true},
+    {"DB_PASSWORD", "10000", true},
+    {"DB_PASS", "true", true},
+    {"SIM_PIN", "1234", true},
+    {"CLIENT_SECRET", "/x", true},
+    {"CREDENTIALS", "https://h/x", true},
+    {"password1", "1", true},
+    /* references, and what is written as one */
+    {"KEY", "{env:MY_KEY}", false},
+    {"KEY", "{file:~/.k}", false},
+    {"KEY", "${env:MY_KEY}", false},
+    {"KEY", "${input:key}", false},
+    {"KEY", "${KEY:-}", false},
+    {"KEY", "${KEY:-10}", false},
+    {"KEY", "${KEY:-hunter2}", true},
+    {"KEY", "$KEY", false},
+    {"KEY", "%KEY%", false},
+    {"KEY", "{{ secrets.KEY }}", false},
+    {"KEY", "$(cat k)", false},
+    {"KEY", "op://Vault/item/field", false},
+    {"KEY", "bw://item", false},
+    {"KEY", "keychain:item", false},
+    {"KEY", "vault:secret/x#k", false},
+    {"KEY", "aws-sm://x", false},
+    {"KEY", "<YOUR_KEY>", false},
+    {"KEY", "YOUR_API_KEY_HERE", false},
+    {"KEY", "sk-xxxxxxxx", false},
+    {"PASSWORD", "${PASSWORD}", false},
+    {"KEY", "{env}", true},
+    {"KEY", "op:hunter2", true},
+    {"KEY", "%KEY", true},
+    {"KEY", "your own", false},
+    {"KEY", "yourself", true},
+    {"DATABASE_URL", "postgres://joe:hunter2@db/x", true},
+    {"DATABASE_URL", "postgres://db/x", false},
+};
+
 static void
 named(void **state)
 {
-	static const struct {
-		const char *name, *value;
-		bool shaped;
-	} rows[] = {
-	    {"GITHUB_TOKEN", "x", true},
-	    {"X-Api-Key", "x", true},
-	    {"authorization", "Basic x", true},
-	    {"PASSPHRASE", "x", true},
-	    {"GIT_AUTHOR_NAME", "Joe", false},
-	    {"AUTHOR", "Joe", false},
-	    {"GIT_AUTHOR_TOKEN", "Joe", true},
-	    {"GITHUB_TOKEN", "", false},
-	    {"GITHUB_TOKEN", "${GITHUB_TOKEN}", false},
-	    {"GITHUB_TOKEN", "${GITHUB_TOKEN}x", true},
-	    {"LOG_LEVEL", "debug", false},
-	    {"LOG_LEVEL", GITHUB, true},
-	    {"DATABASE_URL", "postgres://joe:hunter2@db/x", true},
-	    {"DATABASE_URL", "postgres://db/x", false},
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		if (secret_shaped_value(rows[i].name, rows[i].value) != rows[i].shaped)
-			fail_msg("%s=%s", rows[i].name, rows[i].value);
+	for (size_t i = 0; i < ARRAY_LEN(named_rows); i++)
+		if (secret_shaped_value(named_rows[i].name, named_rows[i].value) !=
+		    named_rows[i].shaped)
+			fail_msg("%s=%s", named_rows[i].name, named_rows[i].value);
 }
 
 static void
