@@ -638,23 +638,29 @@ KENNEL = \
 	supervisor/draft/project.o \
 	supervisor/draft/script.o \
 	supervisor/draft/signed_set.o \
-	supervisor/import/backup.o \
-	supervisor/import/config_file.o \
-	supervisor/import/config_tree.o \
+	supervisor/import/carried.o \
+	supervisor/import/client_syntax.o \
+	supervisor/import/config/backup.o \
+	supervisor/import/config/config_file.o \
+	supervisor/import/config/config_tree.o \
+	supervisor/import/config/json_file.o \
+	supervisor/import/config/toml_file.o \
+	supervisor/import/config/yaml_file.o \
 	supervisor/import/edit.o \
 	supervisor/import/entries.o \
-	supervisor/import/json_file.o \
+	supervisor/import/manager.o \
+	supervisor/import/names.o \
 	supervisor/import/redact.o \
 	supervisor/import/remote.o \
 	supervisor/import/remote_draft.o \
 	supervisor/import/results.o \
 	supervisor/import/server.o \
-	supervisor/import/toml_file.o \
+	supervisor/import/settings.o \
 	supervisor/import/trial.o \
+	supervisor/import/variables.o \
 	supervisor/import/verb_import.o \
 	supervisor/import/work.o \
 	supervisor/import/write.o \
-	supervisor/import/yaml_file.o \
 	supervisor/base/ask.o \
 	supervisor/install/ask.o \
 	supervisor/install/changes.o \
@@ -1396,23 +1402,28 @@ UNIT_registry = \
 	supervisor/json/json_scan.o
 UNIT_client_config = \
 	$(UNIT_registry) \
+	policy/tokens/weak_value.o \
 	policy/lang/host.o \
 	policy/lang/remote_url.o \
 	policy/clients/clients.o \
-	supervisor/import/config_tree.o \
+	supervisor/import/client_syntax.o \
+	supervisor/import/config/config_tree.o \
+	supervisor/import/config/json_file.o \
+	supervisor/import/config/toml_file.o \
+	supervisor/import/config/yaml_file.o \
 	supervisor/import/edit.o \
 	supervisor/import/entries.o \
-	supervisor/import/json_file.o \
+	supervisor/import/manager.o \
 	supervisor/import/redact.o \
 	supervisor/import/remote.o \
-	supervisor/import/toml_file.o \
-	supervisor/import/yaml_file.o \
+	supervisor/import/settings.o \
+	supervisor/import/variables.o \
 	tests/fuzz/fuzz_client_config.o
 UNIT_config_file = \
 	$(BASE_SMALL) \
 	shim/base/make_dirs.o \
 	shim/base/slurp.o \
-	supervisor/import/config_file.o
+	supervisor/import/config/config_file.o
 UNIT_dump	= tests/fuzz/fuzz_dump.o $(UNIT_registry)
 UNIT_global_file	= tests/fuzz/fuzz_global_file.o $(UNIT_registry)
 UNIT_register_tool	= $(UNIT_registry)

@@ -1,127 +1,44 @@
 #include "supervisor/import/entries.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "shim/base/array.h"
-#include "supervisor/import/redact.h"
+#include "supervisor/import/client_syntax.h"
+#include "supervisor/import/entry_parts.h"
 #include "supervisor/import/remote.h"
 #include "policy/tokens/secret_shaped.h"
 
-/* ---- variables --------------------------------------------------------------- */
+#define RISK_MAX 1024
 
-/* The client replaces a part of the value: ${VAR}, ${env:VAR}, ${input:id}, $VAR. */
-static bool
-is_reference(const char *value)
-{
-	return strstr(value, "${") != NULL || value[0] == '$';
-}
+static const char duplicate[] = "it has a duplicate key";
 
-static bool
-is_variable(const char *name)
+void
+entry_other(struct entry *e, const char *why, const char *about)
 {
-	return name[0] != '\0' && !(name[0] >= '0' && name[0] <= '9') &&
-	       name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
-				 "abcdefghijklmnopqrstuvwxyz")] == '\0';
+	if (e->kind == ENTRY_OTHER)
+		return;
+	e->kind = ENTRY_OTHER;
+	e->why = why;
+	e->about = about;
 }
 
 static void
 other(struct entry *e, const char *why)
 {
-	e->kind = ENTRY_OTHER;
-	e->why = why;
+	entry_other(e, why, NULL);
 }
 
-static void
-add_variable(struct entry *e, const char *name, const char *value, size_t node)
-{
-	struct entry_variable *v = &e->variable[e->variable_n];
-
-	if (e->variable_n == ENTRY_VARIABLES_MAX) {
-		other(e, "it has too many variables");
-		return;
-	}
-	if (!is_variable(name)) {
-		other(e, "a variable has a name that kennel does not accept");
-		return;
-	}
-	*v = (struct entry_variable){.name = name, .value = value, .node = node};
-	v->secret = redact_looks_secret(name, value);
-	v->clear = v->secret && value != NULL && value[0] != '\0' && !is_reference(value);
-	/* what the client fills in is known to the server's environment only */
-	if (value != NULL && is_reference(value))
-		v->value = NULL;
-	e->clear_n += v->clear;
-	e->variable_n++;
-}
-
-static const char duplicate[] = "it has a duplicate key";
-
-/* A member of the entry, or TREE_NONE; a duplicate makes it unusable. */
-static size_t
-find(const struct config_tree *t, size_t object, struct entry *e, const char *name)
+size_t
+entry_member(const struct config_tree *t, size_t object, struct entry *e, const char *key)
 {
 	size_t i = TREE_NONE;
 
-	if (config_get(t, object, name, &i) == CONFIG_TWICE)
+	if (config_get(t, object, key, &i) == CONFIG_TWICE)
 		other(e, duplicate);
 	return i;
-}
-
-/* The members of the object of variables. */
-static void
-take_object(const struct config_tree *t, struct entry *e)
-{
-	if (t->node[e->env].type != NODE_OBJECT)
-		return;
-	for (size_t i = t->node[e->env].first; i != TREE_NONE; i = t->node[i].next)
-		if (t->node[i].text != NULL && t->node[i].key != NULL)
-			add_variable(e, t->node[i].key, t->node[i].text, i);
-		else
-			other(e, "a variable is not a plain text");
-}
-
-/* A list of names of variables that the client takes from elsewhere. */
-static void
-take_names(const struct config_tree *t, size_t list, struct entry *e)
-{
-	for (size_t i = t->node[list].first; i != TREE_NONE; i = t->node[i].next)
-		if (t->node[i].type == NODE_STRING && t->node[i].text != NULL)
-			add_variable(e, t->node[i].text, NULL, TREE_NONE);
-}
-
-static bool
-is_twice(const struct entry *e)
-{
-	for (size_t i = 0; i < e->variable_n; i++)
-		for (size_t k = 0; k < i; k++)
-			if (strcmp(e->variable[i].name, e->variable[k].name) == 0)
-				return true;
-	return false;
-}
-
-static void
-take_variables(const struct config_tree *t, size_t object, struct entry *e)
-{
-	static const char *const where[] = {"env", "envs", "environment"};
-	static const char *const names[] = {"env_vars", "env_keys"};
-	size_t found;
-
-	for (size_t i = 0; i < ARRAY_LEN(where); i++) {
-		found = find(t, object, e, where[i]);
-		if (found != TREE_NONE && e->env == TREE_NONE) {
-			e->env = found;
-			take_object(t, e);
-		}
-	}
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		found = find(t, object, e, names[i]);
-		if (found != TREE_NONE)
-			take_names(t, found, e);
-	}
-	if (is_twice(e))
-		other(e, "a variable is defined twice");
 }
 
 /* ---- the command ------------------------------------------------------------- */
@@ -149,27 +66,28 @@ add_words(const struct config_tree *t, struct entry *e, size_t list)
 }
 
 static void
-take_command(const struct config_tree *t, size_t object, struct entry *e)
+take_command(const struct config_tree *t, const struct client_file *f, size_t object,
+    struct entry *e)
 {
 	size_t from = object;
 
-	e->command = find(t, object, e, "command");
+	e->command = entry_member(t, object, e, "command");
 	if (e->command == TREE_NONE)
-		e->command = find(t, object, e, "cmd");
+		e->command = entry_member(t, object, e, "cmd");
 	if (e->command == TREE_NONE) {
 		other(e, "it has no command");
 		return;
 	}
 	if (t->node[e->command].type == NODE_OBJECT) { /* an older form of Zed */
 		from = e->command;
-		e->command = find(t, from, e, "path");
-		take_variables(t, from, e);
+		e->command = entry_member(t, from, e, "path");
+		entry_take_variables(t, f, from, e);
 		if (e->command == TREE_NONE) {
 			other(e, "it has no command");
 			return;
 		}
 	}
-	e->args = find(t, from, e, "args");
+	e->args = entry_member(t, from, e, "args");
 	if (t->node[e->command].type == NODE_ARRAY)
 		add_words(t, e, e->command);
 	else
@@ -188,9 +106,11 @@ base_name(const char *path)
 
 /* What makes a command unfit for a policy. */
 static void
-judge(const struct config_tree *t, size_t object, struct entry *e)
+judge(const struct config_tree *t, const struct client_file *f, size_t object,
+    struct entry *e)
 {
-	if (e->kind != ENTRY_COMMAND)
+	/* what is wrong with a variable does not matter to one that kennel starts */
+	if (e->kind != ENTRY_COMMAND && e->about == NULL)
 		return;
 	if (e->word_n == 0 || e->word[0][0] == '\0') {
 		other(e, "it has no command");
@@ -200,10 +120,13 @@ judge(const struct config_tree *t, size_t object, struct entry *e)
 		e->kind = ENTRY_KENNEL;
 		return;
 	}
+	if (e->kind != ENTRY_COMMAND)
+		return;
+	entry_take_manager(f, e);
 	for (size_t k = 0; k < e->word_n; k++)
-		if (is_reference(e->word[k]))
+		if (client_has_reference(f->client, e->word[k]))
 			other(e, "its client fills in a part of the command");
-	if (find(t, object, e, "envFile") != TREE_NONE)
+	if (entry_member(t, object, e, "envFile") != TREE_NONE)
 		other(e, "its variables are in another file (envFile)");
 	else if (secret_shaped_args(e->word, e->word_n) >= 0)
 		other(e, "an argument looks like a secret: give it in a variable");
@@ -222,7 +145,8 @@ take_remote(const struct config_tree *t, size_t object, struct entry *e)
 }
 
 static void
-take_entry(const struct config_tree *t, size_t object, struct entry *e)
+take_entry(const struct config_tree *t, const struct client_file *f, size_t object,
+    struct entry *e)
 {
 	e->name = t->node[object].key;
 	e->command = e->args = e->env = TREE_NONE;
@@ -232,14 +156,15 @@ take_entry(const struct config_tree *t, size_t object, struct entry *e)
 		other(e, "it is not an object");
 		return;
 	}
+	entry_take_settings(t, f, object, e);
 	if (remote_is(t, object)) {
 		take_remote(t, object, e);
 		return;
 	}
-	take_command(t, object, e);
-	take_variables(t, object, e);
+	take_command(t, f, object, e);
+	entry_take_variables(t, f, object, e);
 	e->cwd = config_text(t, object, "cwd");
-	judge(t, object, e);
+	judge(t, f, object, e);
 }
 
 /* ---- the file ---------------------------------------------------------------- */
@@ -258,8 +183,8 @@ next_of(const struct config_tree *t, size_t object, const char *key, size_t afte
 }
 
 static int
-take_list(
-    const struct config_tree *t, size_t list, const char *project, struct entries *ret)
+take_list(const struct config_tree *t, const struct client_file *f, size_t list,
+    const char *project, struct entries *ret)
 {
 	struct entry *more;
 
@@ -273,7 +198,7 @@ take_list(
 			return -ENOMEM;
 		ret->entry = more;
 		more[ret->n] = (struct entry){.project = project};
-		take_entry(t, i, &more[ret->n]);
+		take_entry(t, f, i, &more[ret->n]);
 		/* neither a client nor a person knows which text is in force */
 		if (t->node[i].ambiguous)
 			other(&more[ret->n], duplicate);
@@ -298,16 +223,16 @@ must_be_object(struct config_tree *t, size_t at)
 }
 
 static int
-take_servers(struct config_tree *t, size_t object, const char *key, const char *project,
-    struct entries *ret)
+take_servers(struct config_tree *t, const struct client_file *f, size_t object,
+    const char *project, struct entries *ret)
 {
 	size_t list = TREE_NONE;
 	int r = must_be_object(t, object);
 
-	while (r == 0 && (list = next_of(t, object, key, list)) != TREE_NONE) {
+	while (r == 0 && (list = next_of(t, object, f->key, list)) != TREE_NONE) {
 		r = must_be_object(t, list);
 		if (r == 0 && t->node[list].type == NODE_OBJECT)
-			r = take_list(t, list, project, ret);
+			r = take_list(t, f, list, project, ret);
 	}
 	return r;
 }
@@ -320,13 +245,13 @@ entries_find(struct config_tree *t, const struct client_file *f, struct entries 
 
 	*ret = (struct entries){.n = 0};
 	if (r == 0)
-		r = take_servers(t, 0, f->key, NULL, ret);
+		r = take_servers(t, f, 0, NULL, ret);
 	while (r == 0 && f->projects &&
 	       (projects = next_of(t, 0, "projects", projects)) != TREE_NONE) {
 		r = must_be_object(t, projects);
 		for (size_t i = t->node[projects].first; r == 0 && i != TREE_NONE;
 		     i = t->node[i].next)
-			r = take_servers(t, i, f->key, t->node[i].key, ret);
+			r = take_servers(t, f, i, t->node[i].key, ret);
 	}
 	return r;
 }
@@ -344,18 +269,14 @@ entry_is_server(const struct entry *e)
 	return e->kind == ENTRY_COMMAND || e->kind == ENTRY_REMOTE;
 }
 
-const char *
-entry_risk(const struct entry *e)
+static const char *
+risk_of(const struct entry *e)
 {
 	static const char *const fetches[] = {
 	    "npx", "bunx", "uvx", "pipx", "pnpm", "yarn"};
 
-	if (e->kind == ENTRY_KENNEL)
-		return "";
 	if (e->kind == ENTRY_REMOTE)
 		return "remote: its calls are not checked";
-	if (e->kind == ENTRY_OTHER)
-		return e->why;
 	for (size_t i = 0; i < ARRAY_LEN(fetches); i++)
 		if (strcmp(base_name(e->word[0]), fetches[i]) == 0)
 			return "fetches its code at each start; no sandbox";
@@ -363,4 +284,29 @@ entry_risk(const struct entry *e)
 	    strcmp(base_name(e->word[0]), "podman") == 0)
 		return "uses a container daemon";
 	return "no sandbox";
+}
+
+const char *
+entry_risk(const struct entry *e)
+{
+	static char text[RISK_MAX];
+	size_t n;
+
+	if (e->kind == ENTRY_KENNEL)
+		return "";
+	n = (size_t)snprintf(text, sizeof(text), "%s%s%s%s%s",
+	    e->disabled ? "disabled; " : "", e->kind == ENTRY_OTHER ? e->why : risk_of(e),
+	    e->about == NULL ? "" : " (", e->about == NULL ? "" : e->about,
+	    e->about == NULL ? "" : ")"); /* or cut */
+	if (e->proposed != NULL && n < sizeof(text))
+		n += (size_t)snprintf(text + n, sizeof(text) - n,
+		    "; in a policy: `secret %s from cmd /usr/bin/op \"read\" \"%s\" { "
+		    "may "
+		    "network }`",
+		    e->about, e->proposed); /* or cut */
+	for (size_t i = 0; i < e->variable_n && n < sizeof(text); i++)
+		if (e->variable[i].note != NULL)
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "; %s %s",
+			    e->variable[i].name, e->variable[i].note); /* or cut */
+	return text;
 }

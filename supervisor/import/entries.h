@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "policy/clients/clients.h"
-#include "supervisor/import/config_tree.h"
+#include "supervisor/import/config/config_tree.h"
 
 #define ENTRY_WORDS_MAX     256
 #define ENTRY_VARIABLES_MAX 128
@@ -27,6 +27,8 @@ struct entry_variable {
 	size_t node;              /* of its member, or TREE_NONE */
 	bool secret;              /* by its name or its value */
 	bool clear;               /* and its value is in the file */
+	const char *manager;      /* the reference to a secret manager, or NULL */
+	const char *note;         /* what a person should know: a static text, or NULL */
 };
 
 struct entry {
@@ -34,9 +36,14 @@ struct entry {
 	const char *name;    /* of the tree */
 	const char *project; /* of the tree: the project that it is for, or NULL */
 	const char *why;     /* ENTRY_OTHER: a static text */
+	const char *about;   /* the variable that it is about, or NULL */
 	const char *word[ENTRY_WORDS_MAX + 1];
 	size_t word_n;
-	const char *cwd; /* or NULL */
+	const char *cwd;      /* or NULL */
+	const char *manager;  /* the program that reads the references, or NULL */
+	const char *proposed; /* the reference for a line of its policy, or NULL */
+	unsigned long long start_ms, call_ms; /* deadlines of the client; 0: its own */
+	bool disabled;                        /* its client does not start it */
 	struct entry_variable variable[ENTRY_VARIABLES_MAX];
 	size_t variable_n, clear_n;        /* variables; secrets in clear text */
 	size_t command, args, env;         /* nodes, or TREE_NONE */
@@ -57,7 +64,7 @@ void entries_free(struct entries *);
 
 /* Can kennel start or reach it, in place of the client? */
 bool entry_is_server(const struct entry *);
-/* What a person should know about the entry: a static text, or "". */
+/* What a person should know about the entry, until the next call; or "". */
 const char *entry_risk(const struct entry *);
 
 #endif

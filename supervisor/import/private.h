@@ -15,9 +15,9 @@
 #include <stdbool.h>
 
 #include "policy/clients/clients.h"
-#include "supervisor/import/config_file.h"
+#include "supervisor/import/config/config_file.h"
 #include "supervisor/import/entries.h"
-#include "supervisor/import/config_tree.h"
+#include "supervisor/import/config/config_tree.h"
 
 #define IMPORT_NAMES_MAX 64
 
@@ -44,6 +44,8 @@ struct import {
 };
 
 bool import_wanted(const struct import *, const struct entry *);
+/* Is it to be changed: wanted, and by its name if its client does not start it? */
+bool import_takes(const struct import *, const struct entry *);
 /* Where the backups are. NULL: no directory of data. Static. */
 const char *import_backup_dir(void);
 /* Keeps other imports from changing files, until ret is closed. An exit status, after

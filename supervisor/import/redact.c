@@ -6,20 +6,6 @@
 #include "shim/base/array.h"
 #include "policy/tokens/secret_shaped.h"
 
-bool
-redact_looks_secret(const char *name, const char *value)
-{
-	static const char *const part[] = {
-	    "TOKEN", "SECRET", "KEY", "PASS", "CREDENTIAL", "AUTH", "DSN"};
-
-	for (size_t i = 0; name != NULL && i < ARRAY_LEN(part); i++)
-		if (strcasestr(name, part[i]) != NULL)
-			return true;
-	if (value == NULL)
-		return false;
-	return secret_shaped(value) || (name != NULL && secret_shaped_value(name, value));
-}
-
 /* The value of an argument before it: --token VALUE. */
 static bool
 is_argument(const struct config_tree *t, size_t i)
@@ -43,7 +29,10 @@ is_secret(const struct config_tree *t, size_t i)
 		return false;
 	if (n->text == NULL)
 		return n->type == NODE_STRING;
-	return redact_looks_secret(n->key, n->text) || is_argument(t, i);
+	if (n->key == NULL ? secret_shaped(n->text)
+			   : secret_shaped_value(n->key, n->text))
+		return true;
+	return is_argument(t, i);
 }
 
 struct hiding {
@@ -86,7 +75,7 @@ hide_node(struct hiding *h, size_t i)
 	if (n->key != NULL && secret_shaped(n->key))
 		hide(h, n->from, n->at, "[secret] ");
 	hide_comments(h, n->at); /* between the key and the value */
-	if (n->type == NODE_ARRAY && n->key != NULL && redact_looks_secret(n->key, NULL))
+	if (n->type == NODE_ARRAY && n->key != NULL && secret_shaped_name(n->key))
 		h->secret_end = n->end;
 	if (is_secret(h->t, i) || (listed && n->text != NULL))
 		hide(h, n->at, n->end, "[secret]");

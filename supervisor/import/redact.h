@@ -5,15 +5,12 @@
 #define KENNEL_SUPERVISOR_IMPORT_REDACT_H
 
 #include "shim/base/buf.h"
-#include "supervisor/import/config_tree.h"
+#include "supervisor/import/config/config_tree.h"
 
 /* Appends the bytes from one offset up to another. Each text in them that looks like
  * a secret, that is in a list with the name of one, or that has no decoded form, is
  * "[secret]". Each comment is "[comment]": it may be a line that was taken out of use,
  * with its secret. 0, -ENOMEM, -EMSGSIZE. */
 int redact(const struct config_tree *, size_t from, size_t to, struct buf *out);
-/* By its name: TOKEN, SECRET, KEY, PASS, CREDENTIAL, AUTH, DSN; or by its value. A NULL
- * value is unknown. */
-bool redact_looks_secret(const char *name, const char *value);
 
 #endif

@@ -10,7 +10,6 @@
 
 #include "policy/lang/remote_url.h"
 #include "shim/base/array.h"
-#include "supervisor/import/redact.h"
 #include "policy/tokens/secret_shaped.h"
 
 static const char *const url_keys[] = {"url", "serverUrl", "httpUrl", "uri"};
@@ -74,7 +73,7 @@ has_secret(const char *url)
 		if (is == NULL)
 			continue;
 		*is = '\0';
-		if (redact_looks_secret(part, is + 1))
+		if (secret_shaped_value(part, is + 1))
 			return true;
 	}
 	return false;
@@ -184,7 +183,7 @@ take_credential(struct entry *e, const char *name, const char *value)
 static const char *
 take_header(struct entry *e, const char *name, const char *value)
 {
-	bool secret = redact_looks_secret(name, value);
+	bool secret = secret_shaped_value(name, value);
 	const char *why;
 
 	if (is_filled_in(value))

@@ -4,7 +4,6 @@
  */
 #include "supervisor/import/server.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -23,47 +22,12 @@
 #include "supervisor/cli/secret.h"
 #include "supervisor/draft/draft.h"
 #include "supervisor/draft/preset.h"
+#include "supervisor/import/carried.h"
 #include "supervisor/import/remote.h"
 #include "supervisor/import/work.h"
 
 #define WORDS_MAX  (ENTRY_WORDS_MAX + 2 * ENTRY_VARIABLES_MAX + 16)
 #define POLICY_MAX (1u << 20)
-
-/* ---- names ------------------------------------------------------------------- */
-
-bool
-server_policy_name(const char *from, char out[NAME_LEN_MAX + 20])
-{
-	size_t n = 0;
-
-	for (; *from != '\0' && n < NAME_LEN_MAX; from++) {
-		int c = tolower((unsigned char)*from);
-
-		if (isascii(c) && isalnum(c))
-			out[n++] = (char)c;
-		else if (n > 0)
-			out[n++] = (char)(c == '_' || c == '.' ? c : '-');
-	}
-	while (n > 0 && !isalnum((unsigned char)out[n - 1]))
-		n--;
-	out[n] = '\0';
-	return n > 0;
-}
-
-/* mcp/SERVER/VARIABLE in the characters of secret paths. False: it has none. */
-static bool
-secret_path(const char *server, const char *variable, char out[SECRET_PATH_MAX + 1])
-{
-	int n = snprintf(out, SECRET_PATH_MAX + 1, "mcp/%s%s/%s%s",
-	    isdigit((unsigned char)server[0]) ? "s" : "", server,
-	    variable[0] == '_' ? "v" : "", variable);
-
-	if (n < 0 || n > SECRET_PATH_MAX)
-		return false;
-	for (char *p = out; *p != '\0'; p++)
-		*p = (char)(*p == '_' || *p == '.' ? '-' : tolower((unsigned char)*p));
-	return secret_path_wrong(out, strlen(out)) == NULL;
-}
 
 static bool
 same_text(const char *a, const char *b)
@@ -76,7 +40,7 @@ server_same(const struct entry *a, const struct entry *b)
 {
 	if (a->kind != b->kind || !same_text(a->key_header, b->key_header) ||
 	    a->word_n != b->word_n || a->variable_n != b->variable_n ||
-	    !same_text(a->cwd, b->cwd))
+	    !same_text(a->cwd, b->cwd) || !same_text(a->manager, b->manager))
 		return false;
 	for (size_t i = 0; i < a->word_n; i++)
 		if (strcmp(a->word[i], b->word[i]) != 0)
@@ -127,8 +91,7 @@ server_has_policy(const struct entry *e)
 	struct made made = {.entry = NULL};
 	char path[PATH_MAX];
 
-	if (!server_policy_name(e->name, made.name))
-		return false;
+	server_policy_name(e->name, made.name);
 	policy_path(&made, path);
 	return access(path, F_OK) == 0;
 }
@@ -170,6 +133,21 @@ drafting(const struct entry *e)
 	return kind == RUNNER_NPM || kind == RUNNER_PYTHON ? install_main : init_main;
 }
 
+/* What else its entry has, unless the draft has failed: an exit status. */
+static int
+carry(const struct made *made, const char *out, int status)
+{
+	int r = status == 0 ? carried_put(out, made->entry) : 0;
+
+	if (r == -ENOENT)
+		log_error("%s was not found in PATH: install it, then run `kennel import "
+			  "--write` again",
+		    made->entry->manager);
+	else if (r < 0)
+		log_error("unable to change %s: %s", out, strerror(-r));
+	return r < 0 ? EXIT_INPUT : status;
+}
+
 /* The policy of a server at a URL: an exit status. */
 static int
 draft_remote(const struct made *made, const char *out)
@@ -178,7 +156,8 @@ draft_remote(const struct made *made, const char *out)
 	char path[SECRET_PATH_MAX + 1] = "";
 	int r;
 
-	if (e->clear_n > 0 && !secret_path(made->name, e->variable[0].name, path)) {
+	if (e->clear_n > 0 &&
+	    !server_secret_path(made->name, e->variable[0].name, path)) {
 		log_error("unable to name the secrets of %s in the vault", made->name);
 		return EXIT_INPUT;
 	}
@@ -186,7 +165,7 @@ draft_remote(const struct made *made, const char *out)
 	r = remote_draft(out, made->name, e, path);
 	if (r < 0)
 		log_error("unable to write %s: %s", out, strerror(-r));
-	return r < 0 ? EXIT_INPUT : 0;
+	return carry(made, out, r < 0 ? EXIT_INPUT : 0);
 }
 
 /* Options with a value: the directories, and where the registry is. The number of words. */
@@ -248,7 +227,7 @@ draft(struct writing *w, const struct made *made, const char *out)
 		const struct entry_variable *v = &e->variable[i];
 		const char *value = v->clear ? path : v->secret ? NULL : v->value;
 
-		if (v->clear && !secret_path(made->name, v->name, path))
+		if (v->clear && !server_secret_path(made->name, v->name, path))
 			status = EXIT_INPUT;
 		else if (asprintf(&own[own_n], "%s%s%s", v->name,
 			     value == NULL ? "" : "=", value == NULL ? "" : value) < 0)
@@ -266,7 +245,7 @@ draft(struct writing *w, const struct made *made, const char *out)
 		printf("%s: %s ...\n", made->name,
 		    verb == install_main ? "installing its package"
 					 : "drafting its policy");
-		status = other_verb_run(&how, verb, n, word);
+		status = carry(made, out, other_verb_run(&how, verb, n, word));
 	} else
 		log_error("unable to name the secrets of %s in the vault", made->name);
 	for (size_t i = 0; i < own_n; i++)
@@ -337,7 +316,8 @@ store_secrets(struct writing *w, struct made *made)
 	for (size_t i = 0; i < e->variable_n && status == 0; i++) {
 		if (!e->variable[i].clear)
 			continue;
-		(void)secret_path(made->name, e->variable[i].name, path); /* draft did */
+		(void)server_secret_path(
+		    made->name, e->variable[i].name, path); /* draft did */
 		/* never "rotate": a project's file would replace what the user stored */
 		status = store("set", path, e->variable[i].value);
 		if (status == EXIT_INPUT && made->reused) {
@@ -370,7 +350,8 @@ take_back(const struct writing *w, struct made *made)
 	for (size_t i = 0; !made->reused && made->secret_n > 0; i++) {
 		if (!made->entry->variable[i].clear)
 			continue;
-		(void)secret_path(made->name, made->entry->variable[i].name, secret);
+		(void)server_secret_path(
+		    made->name, made->entry->variable[i].name, secret);
 		if (other_verb_run(&how, secret_become, 2, word) != 0)
 			log_error("unable to remove the secret %s", secret);
 		made->secret_n--;
@@ -426,7 +407,7 @@ same_policy(const struct made *made, const char *old, const char *new)
 	for (size_t i = 0; i < made->entry->variable_n; i++) {
 		const struct entry_variable *v = &made->entry->variable[i];
 
-		if (!v->clear || !secret_path(made->name, v->name, path))
+		if (!v->clear || !server_secret_path(made->name, v->name, path))
 			continue;
 		(void)snprintf(line, sizeof(line), "secret %.200s from vault %s", v->name,
 		    path); /* fits */
@@ -497,21 +478,16 @@ take_name(struct writing *w, const struct import_found *f, struct made *made,
     struct made **ret_before)
 {
 	const struct entry *e = made->entry;
+	int number = 0;
 
-	if (!server_policy_name(e->name, made->name))
-		return -EINVAL;
-	*ret_before = made_find(w, made->name);
-	if (*ret_before == NULL)
-		return 0;
-	if (server_same((*ret_before)->entry, e))
-		return 1;
-	/* another server of the same name */
-	(void)snprintf(
-	    made->name + strlen(made->name), 20, "-%s", f->client->client); /* fits */
-	*ret_before = made_find(w, made->name);
-	if (*ret_before == NULL)
-		return 0;
-	return server_same((*ret_before)->entry, e) ? 1 : -EEXIST;
+	while (server_policy_name_next(e->name, f->client->client, &number, made->name)) {
+		*ret_before = made_find(w, made->name);
+		if (*ret_before == NULL)
+			return 0;
+		if (server_same((*ret_before)->entry, e))
+			return 1;
+	}
+	return -EEXIST;
 }
 
 /* Starts it once under its policy: 0; or an exit status, and its row in the table. A draft
@@ -519,7 +495,8 @@ take_name(struct writing *w, const struct import_found *f, struct made *made,
 static int
 try(struct writing *w, struct made *made, const char *path)
 {
-	bool start = w->m->start && made->entry->kind == ENTRY_COMMAND;
+	bool start =
+	    w->m->start && made->entry->kind == ENTRY_COMMAND && !made->entry->disabled;
 	char *why;
 
 	if (start) {

@@ -7,14 +7,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "policy/lang/secret_path.h"
 #include "supervisor/import/private.h"
 #include "supervisor/import/results.h"
 
-#define NAME_LEN_MAX 48
-#define MADE_MAX     256
+#define NAME_LEN_MAX    48 /* of what a configuration calls the server */
+#define POLICY_NAME_CAP 65 /* with the end: the language takes 64 bytes */
+#define MADE_MAX        256
 
 struct made { /* a server that has been put under kennel */
-	char name[NAME_LEN_MAX + 20];
+	char name[POLICY_NAME_CAP];
 	const struct entry *entry; /* NULL: taken back */
 	const struct import_found *file;
 	size_t secret_n; /* stored so far */
@@ -42,9 +44,15 @@ struct writing {
 	bool vault_open;
 };
 
-/* A name that a policy accepts: a-z 0-9 - _ and dot, after a letter or digit. False: this
- * has none. */
-bool server_policy_name(const char *from, char ret[NAME_LEN_MAX + 20]);
+/* names.c: a name that the policy language accepts, whatever the configuration has. */
+void server_policy_name(const char *from, char ret[POLICY_NAME_CAP]);
+/* The next name for it: from *number 0 on that one, then with the client, then with a
+ * number. False: all are used. */
+bool server_policy_name_next(
+    const char *from, const char *client, int *number, char ret[POLICY_NAME_CAP]);
+/* mcp/SERVER/VARIABLE in the characters of secret paths. False: it has none. */
+bool server_secret_path(
+    const char *server, const char *variable, char ret[SECRET_PATH_MAX + 1]);
 /* Would one policy do for both? */
 bool server_same(const struct entry *, const struct entry *);
 /* Is there a policy of its name, which will be used? */

@@ -24,7 +24,7 @@
 #include "supervisor/draft/draft.h"
 #include "supervisor/import/private.h"
 #include "supervisor/help/help.h"
-#include "supervisor/import/backup.h"
+#include "supervisor/import/config/backup.h"
 #include "supervisor/import/remote.h"
 #include "policy/tokens/secret_shaped.h"
 
@@ -51,6 +51,12 @@ import_wanted(const struct import *m, const struct entry *e)
 		if (strcmp(m->name[i], e->name) == 0)
 			return true;
 	return m->name_n == 0;
+}
+
+bool
+import_takes(const struct import *m, const struct entry *e)
+{
+	return import_wanted(m, e) && (!e->disabled || m->name_n > 0);
 }
 
 /* ---- search ------------------------------------------------------------------ */

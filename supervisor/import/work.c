@@ -107,14 +107,15 @@ static int
 choose(struct writing *w, const struct import_found *f, struct planned *p, bool files)
 {
 	static struct draft answer; /* large */
-	char name[NAME_LEN_MAX + 20], own[PATH_MAX], shown[4 * PATH_MAX];
+	char name[POLICY_NAME_CAP], own[PATH_MAX], shown[4 * PATH_MAX];
+	int number = 0;
 
-	if (!server_policy_name(p->entry->name, name))
-		return 0; /* reported when it is made */
-	draft_work_own(name, own);
-	if (is_taken(w, own)) { /* by another server of the name */
-		(void)snprintf(name + strlen(name), 20, "-%s", f->client->client);
+	/* the first that is not another server's of the name */
+	while (
+	    server_policy_name_next(p->entry->name, f->client->client, &number, name)) {
 		draft_work_own(name, own);
+		if (!is_taken(w, own))
+			break;
 	}
 	answer = (struct draft){.name = name};
 	if (isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1)
@@ -174,7 +175,7 @@ work_plan(struct writing *w)
 			continue;
 		for (size_t k = 0; k < f->entries.n; k++)
 			if (f->entries.entry[k].kind == ENTRY_COMMAND &&
-			    import_wanted(m, &f->entries.entry[k]))
+			    import_takes(m, &f->entries.entry[k]))
 				plan_entry(w, f, &f->entries.entry[k]);
 	}
 }

@@ -14,7 +14,7 @@
 #include "shim/base/log.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
-#include "supervisor/import/backup.h"
+#include "supervisor/import/config/backup.h"
 #include "supervisor/import/edit.h"
 #include "supervisor/import/server.h"
 #include "supervisor/import/work.h"
@@ -118,6 +118,12 @@ write_entry(struct writing *w, const struct import_found *f, const struct entry 
 
 	if (!import_wanted(w->m, e) || e->kind == ENTRY_KENNEL)
 		return 0;
+	if (!import_takes(w->m, e)) {
+		log_warn("%s: the server `%s` is disabled in its client, and is left as "
+			 "it is: name it to import it",
+		    f->file.path, e->name);
+		return 0;
+	}
 	if (!entry_is_server(e)) {
 		log_warn("%s: the server `%s` is left as it is: %s", f->file.path,
 		    e->name, entry_risk(e));
@@ -201,7 +207,7 @@ needs_vault(const struct import *m)
 		for (size_t k = 0; k < f->entries.n; k++) {
 			const struct entry *e = &f->entries.entry[k];
 
-			if (entry_is_server(e) && e->clear_n > 0 && import_wanted(m, e))
+			if (entry_is_server(e) && e->clear_n > 0 && import_takes(m, e))
 				return true;
 		}
 	}

@@ -59,20 +59,20 @@ static const struct row {
 	"  \"environment\": {\"A\": \"b\"},\r\n},},}\r\n"},
     {DIALECT_JSON, "s",
 	"{\"s\": {\"a\": {\"command\": {\"path\": \"x\", \"args\": [], "
-	"\"env\": {\"T_TOKEN\": \"12345\"}}}}}",
+	"\"env\": {\"T_TOKEN\": \"k12345yz\"}}}}}",
 	"{\"s\": {\"a\": {\"command\": {\"path\": \"kennel\", \"args\": [\"run\", "
 	"\"n\"], \"env\": {}}}}}"},
     /* the first, the last and the only secret; a trailing comma stays one */
     {DIALECT_JSON, "s",
 	"{\"s\": {\"a\": {\"command\": \"x\", \"args\": [], \"env\": {\n"
-	"    \"A_KEY\": \"12345\",\n    \"B\": \"c\", /* of b */\n"
-	"    \"D_KEY\": \"67890\"\n  }}}}",
+	"    \"A_KEY\": \"k12345yz\",\n    \"B\": \"c\", /* of b */\n"
+	"    \"D_KEY\": \"k67890yz\"\n  }}}}",
 	"{\"s\": {\"a\": {\"command\": \"kennel\", \"args\": [\"run\", \"n\"], \"env\": "
 	"{\n"
 	"    \"B\": \"c\" /* of b */\n  }}}}"},
     {DIALECT_JSON, "s",
 	"{\"s\": {\"a\": {\"command\": \"x\", \"args\": [], \"env\": "
-	"{\"B\": \"c\", \"D_KEY\": \"67890\",}}}}",
+	"{\"B\": \"c\", \"D_KEY\": \"k67890yz\",}}}}",
 	"{\"s\": {\"a\": {\"command\": \"kennel\", \"args\": [\"run\", \"n\"], \"env\": "
 	"{\"B\": \"c\", }}}}"},
     /* a URL: its headers and its type go, and nothing else */
@@ -80,12 +80,12 @@ static const struct row {
 	"{\"s\": {\"a\": {\"command\": \"kennel\", \"args\": [\"run\", \"n\"]}}}"},
     {DIALECT_JSON, "s",
 	"{\"s\": {\"a\": {\"type\": \"http\", \"headers\": {\"Authorization\": \"Bearer "
-	"12345\"}, \"url\": \"https://x.example/\", \"b\": 1}}}",
+	"k12345yz\"}, \"url\": \"https://x.example/\", \"b\": 1}}}",
 	"{\"s\": {\"a\": {\"command\": \"kennel\", \"args\": [\"run\", \"n\"], \"b\": "
 	"1}}}"},
     {DIALECT_JSON, "s",
 	"{\"s\": {\"a\": {\n  \"b\": 1, // b\r\n  \"serverUrl\": \"https://x.example/\", "
-	"// u\n  \"headers\": {\n    \"X-Key\": \"12345\",\n  },\n  \"type\": "
+	"// u\n  \"headers\": {\n    \"X-Key\": \"k12345yz\",\n  },\n  \"type\": "
 	"\"http\"\n}}}",
 	"{\"s\": {\"a\": {\n  \"b\": 1, // b\r\n  \"command\": \"kennel\",\n  \"args\": "
 	"[\"run\", \"n\"] // u\n}}}"},
@@ -96,30 +96,31 @@ static const struct row {
 	"\"n\"], \"enabled\": true}}}"},
     {DIALECT_TOML, "m",
 	"[m.a]\n# c\nurl = 'https://x.example/' # u\nhttp_headers = { \"X-Key\" = "
-	"\"12345\" }\nb = 1\n",
+	"\"k12345yz\" }\nb = 1\n",
 	"[m.a]\n# c\ncommand = \"kennel\"\nargs = [\"run\", \"n\"] # u\nb = 1\n"},
     {DIALECT_TOML, "m",
 	"[m.a]\r\n  url = 'https://x.example/'\r\n\r\n  [m.a.http_headers] # h\r\n  "
-	"X-Key = \"12345\"\r\n  X-Team = \"t\"\r\n\r\n[m.b]\r\nurl = 'x'\r\n",
+	"X-Key = \"k12345yz\"\r\n  X-Team = \"t\"\r\n\r\n[m.b]\r\nurl = 'x'\r\n",
 	"[m.a]\r\n  command = \"kennel\"\r\n  args = [\"run\", "
 	"\"n\"]\r\n\r\n\r\n[m.b]\r\nurl = 'x'\r\n"},
     {DIALECT_TOML, "m",
-	"[m.a]\nhttp_headers.X-Key = \"12345\"\nurl = "
+	"[m.a]\nhttp_headers.X-Key = \"k12345yz\"\nurl = "
 	"'https://x.example/'\nhttp_headers.X-Team = \"t\"\n",
 	"[m.a]\ncommand = \"kennel\"\nargs = [\"run\", \"n\"]\n"},
     {DIALECT_TOML, "m",
-	"m.a = {url = \"https://x.example/\", http_headers = {X-Key = \"12345\"}}",
+	"m.a = {url = \"https://x.example/\", http_headers = {X-Key = \"k12345yz\"}}",
 	"m.a = {command = \"kennel\", args = [\"run\", \"n\"]}"},
     {DIALECT_TOML, "m", "m.a.url = \"https://x.example/\"\n",
 	"m.a.url = \"https://x.example/\"\n"},
     {DIALECT_YAML, "extensions",
 	"extensions:\n  b:\n    type: streamable_http # t\n    uri: "
-	"https://x.example/mcp # u\n    headers:\n      X-Key: \"12345\"\n    timeout: "
+	"https://x.example/mcp # u\n    headers:\n      X-Key: \"k12345yz\"\n    "
+	"timeout: "
 	"3\n",
 	"extensions:\n  b:\n    type: stdio # t\n    cmd: \"kennel\"\n    args: "
 	"[\"run\", \"n\"] # u\n    timeout: 3\n"},
     {DIALECT_YAML, "extensions",
-	"extensions:\n  b: {uri: \"https://x.example/\", headers: {X-Key: abcde}}\n",
+	"extensions:\n  b: {uri: \"https://x.example/\", headers: {X-Key: abxde123}}\n",
 	"extensions:\n  b: {cmd: \"kennel\", args: [\"run\", \"n\"]}\n"},
     /* what the client fills in, and kennel itself, are left */
     {DIALECT_JSON, "s",
@@ -134,25 +135,25 @@ static const struct row {
 	"\"args\": [\"run\", \"n\"], \"env\": {\"A_KEY\": \"${A_KEY}\"}}}}}}"},
     {DIALECT_TOML, "m",
 	"# top\r\n[m.\"a b\"]\r\ncommand = 'x' # c\r\n  [m.\"a b\".env]\r\n"
-	"  A_KEY = \"12345\" # mine\r\n  B = '''\r\nc'''\r\n[[z]]\r\nq = 1\r\n",
+	"  A_KEY = \"k12345yz\" # mine\r\n  B = '''\r\nc'''\r\n[[z]]\r\nq = 1\r\n",
 	"# top\r\n[m.\"a b\"]\r\ncommand = \"kennel\"\r\nargs = [\"run\", \"n\"] # c\r\n"
 	"  [m.\"a b\".env]\r\n  B = '''\r\nc'''\r\n[[z]]\r\nq = 1\r\n"},
     {DIALECT_TOML, "m",
 	"m.a = {command = \"x\", args = [\"y\", # c\n], env = {B = \"c\", A_KEY = "
-	"\"12345\"}}",
+	"\"k12345yz\"}}",
 	"m.a = {command = \"kennel\", args = [\"run\", \"n\"], env = {B = \"c\"}}"},
     {DIALECT_YAML, "extensions",
 	"a: [1,\n  2]\nextensions:\n  b:\n    cmd: x\n    args:\n    - -y # c\n"
-	"    - 'z'\n    envs:\n      A_KEY: \"12345\"\n      B: c\n    timeout: 3\n",
+	"    - 'z'\n    envs:\n      A_KEY: \"k12345yz\"\n      B: c\n    timeout: 3\n",
 	"a: [1,\n  2]\nextensions:\n  b:\n    cmd: \"kennel\"\n    args: [\"run\", "
 	"\"n\"]\n"
 	"    envs:\n      B: c\n    timeout: 3\n"},
     {DIALECT_YAML, "extensions",
-	"extensions:\n  b:\n    cmd: x\n    args: []\n    envs:\n      A_KEY: 12345\n",
+	"extensions:\n  b:\n    cmd: x\n    args: []\n    envs:\n      A_KEY: k12345yz\n",
 	"extensions:\n  b:\n    cmd: \"kennel\"\n    args: [\"run\", \"n\"]\n    envs: "
 	"{}\n"},
     {DIALECT_YAML, "extensions",
-	"extensions:\n  b: {cmd: x, envs: {A_KEY: abcde, B: c}}\n",
+	"extensions:\n  b: {cmd: x, envs: {A_KEY: abxde123, B: c}}\n",
 	"extensions:\n  b: {cmd: \"kennel\", args: [\"run\", \"n\"], envs: {B: c}}\n"},
 };
 
@@ -242,7 +243,7 @@ static const char *const unfit[] = {
     "{\"url\": \"https://u:p@x.example/\"}",
     "{\"url\": \"https://x.example/sse\"}",
     "{\"url\": \"https://x.example/$KEY\"}",
-    "{\"url\": \"https://x.example/?api_key=12345\"}",
+    "{\"url\": \"https://x.example/?api_key=k12345yz\"}",
     "{\"url\": "
     "\"https://x.example/ghp_0123456789abcdefghijABCDEFGHIJ012345/mcp\"}",
     "{\"url\": \"https://x.example/\", \"serverUrl\": \"https://x.example/\"}",
@@ -265,11 +266,11 @@ static const char *const unfit[] = {
     "{\"url\": \"https://x.example/\", \"headers\": {\"Mcp-X\": \"b\"}}",
     "{\"url\": \"https://x.example/\", \"headers\": {\"A B\": \"b\"}}",
     "{\"url\": \"https://x.example/\", \"headers\": {\"Authorization\": \"Basic "
-    "12345\"}}",
+    "k12345yz\"}}",
     "{\"url\": \"https://x.example/\", \"headers\": {\"Authorization\": \"Bearer "
     "\"}}",
-    "{\"url\": \"https://x.example/\", \"headers\": {\"X-Key\": \"12345\", "
-    "\"Authorization\": \"Bearer 12345\"}}",
+    "{\"url\": \"https://x.example/\", \"headers\": {\"X-Key\": \"k12345yz\", "
+    "\"Authorization\": \"Bearer k12345yz\"}}",
 };
 
 /* An entry that is not understood is not started by kennel, and says why. */
@@ -334,30 +335,35 @@ redacted(void **state)
 		"\"b\": {\"url\": \"x\", \"headers\": {\"Authorization\": "
 		"\"two12345\"}}, "
 		"\"c\": {\"args\": [\"--token\", \"three12345\"]}, "
-		"\"d\": {\"tokens\": [\"12345\", 12345, {\"x\": \"12345\"}], \"e\": 1}}}",
+		"\"d\": {\"tokens\": [\"k12345yz\", 12345, {\"x\": \"k12345yz\"}], "
+		"\"e\": "
+		"1}}}",
 		{"\"A_KEY\": [secret]", "[[secret], [secret], {\"x\": [secret]}], \"e\": "
 					"1"}},
 	    {DIALECT_JSON, "s",
-		"{\"s\": { /* 12345\n 12345 */ \"a\" /* 12345 */: /* 12345 */ "
-		"{\"command\": \"x\", // \"TOKEN\": \"12345\"\n"
-		"\"args\": [\"-u\", // 12345\n \"-v\" /* 12345 */]}}}",
+		"{\"s\": { /* k12345yz\n k12345yz */ \"a\" /* k12345yz */: /* k12345yz "
+		"*/ "
+		"{\"command\": \"x\", // \"TOKEN\": \"k12345yz\"\n"
+		"\"args\": [\"-u\", // k12345yz\n \"-v\" /* k12345yz */]}}}",
 		{"\"command\": \"x\", [comment]", "\"-u\", [comment]"}},
 	    {DIALECT_JSON, "s",
 		"{\"s\": {\"ghp_0123456789abcdefghijABCDEFGHIJ012345\": {\"command\": "
 		"\"x\"}}}",
 		{"[secret] {\"command\": \"x\"}", "[secret] {\"command\": \"kennel\""}},
 	    {DIALECT_TOML, "m",
-		"[m.a]\ncommand = 'x' # 12345\nargs = [\"-u\", # 12345\n# \"12345\"\n]\n"
-		"env = {B = \"c\", A_KEY = \"12345\"} # A_KEY = \"12345\"\n",
+		"[m.a]\ncommand = 'x' # k12345yz\nargs = [\"-u\", # k12345yz\n# "
+		"\"k12345yz\"\n]\n"
+		"env = {B = \"c\", A_KEY = \"k12345yz\"} # A_KEY = \"k12345yz\"\n",
 		{"command = 'x' [comment]", "A_KEY = [secret]} [comment]"}},
 	    {DIALECT_YAML, "extensions",
-		"extensions:\n  b: # 12345\n    cmd: x # 12345\n    args: # 12345\n"
-		"    - -y # 12345\n# 12345\n    - 'z'\n    envs:\n"
-		"      A_KEY: |  # 12345\n        12345\n",
+		"extensions:\n  b: # k12345yz\n    cmd: x # k12345yz\n    args: # "
+		"k12345yz\n"
+		"    - -y # k12345yz\n# k12345yz\n    - 'z'\n    envs:\n"
+		"      A_KEY: |  # k12345yz\n        k12345yz\n",
 		{"cmd: x [comment]", "- -y [comment]"}},
 	    {DIALECT_JSON, "s",
 		"{\"s\": {\"a\": {\n\"url\": \"https://x.example/\",\n\"headers\": "
-		"{\"Authorization\": \"Bearer 12345\", \"X-Team\": \"t\"}}}}",
+		"{\"Authorization\": \"Bearer k12345yz\", \"X-Team\": \"t\"}}}}",
 		{"\"url\": \"https://x.example/\"",
 		    "{\"Authorization\": [secret], \"X-Team\": \"t\"}"}},
 	};
@@ -365,7 +371,7 @@ redacted(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
 		char *shown = diff(row[i].dialect, row[i].key, row[i].text);
 
-		assert_null(strstr(shown, "12345"));
+		assert_null(strstr(shown, "k12345yz"));
 		for (size_t k = 0; k < ARRAY_LEN(row[i].shown); k++)
 			assert_non_null(strstr(shown, row[i].shown[k]));
 		assert_non_null(strstr(shown, "\"kennel\""));

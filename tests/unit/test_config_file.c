@@ -18,7 +18,7 @@
 
 #include "shim/base/array.h"
 #include "shim/base/fd.h"
-#include "supervisor/import/config_file.h"
+#include "supervisor/import/config/config_file.h"
 
 #define SAVES_MAX 8
 

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "supervisor/import/config_tree.h"
+#include "supervisor/import/config/config_tree.h"
 
 static const char top_key[] = "extensions";
 

@@ -14,7 +14,7 @@
  * exchange and writes after the last look; and, where the file system has no
  * RENAME_EXCHANGE, one between the last look and the rename.
  */
-#include "supervisor/import/config_file.h"
+#include "supervisor/import/config/config_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "shim/base/fd.h"
-#include "supervisor/import/config_tree.h"
+#include "supervisor/import/config/config_tree.h"
 
 #define MADE_PATH_MAX (PATH_MAX + 16)
 #define SAVES_MAX     4 /* of other programs, while one file is replaced */

@@ -9,7 +9,7 @@
 #include <limits.h>
 #include <stdint.h>
 
-#include "supervisor/import/config_file.h"
+#include "supervisor/import/config/config_file.h"
 
 /* Writes a backup before the file is replaced by these bytes. ret_path: of the backup. */
 int backup_write(const char *dir, const struct config_file *, const void *bytes,

@@ -2,7 +2,7 @@
  * A backup: a line with its format, the SHA-256 of what replaced the file, the length
  * of the path; then the path, a newline, and the original bytes.
  */
-#include "supervisor/import/backup.h"
+#include "supervisor/import/config/backup.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 #include "shim/base/fd.h"
 #include "shim/base/hex.h"
-#include "supervisor/import/config_tree.h"
+#include "supervisor/import/config/config_tree.h"
 #include "supervisor/json/json.h"
 
 #define NUMBERS_MAX 999999

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "supervisor/import/config_tree.h"
+#include "supervisor/import/config/config_tree.h"
 
 struct scan {
 	struct config_tree *t;

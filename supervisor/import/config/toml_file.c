@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/import/config_tree.h"
+#include "supervisor/import/config/config_tree.h"
 
 #define KEY_PARTS_MAX 16
 

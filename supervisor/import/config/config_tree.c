@@ -1,4 +1,4 @@
-#include "supervisor/import/config_tree.h"
+#include "supervisor/import/config/config_tree.h"
 
 #include <errno.h>
 #include <stdint.h>
