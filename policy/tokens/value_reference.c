@@ -23,7 +23,7 @@ name_len(const char *p)
 	return isdigit((unsigned char)*p) ? 0 : strspn(p, LETTERS DIGITS "_");
 }
 
-/* What stands in ${...} or {...}: a kind and a colon, as in env:X. */
+/* What is in ${...} or {...}: a kind and a colon, as in env:X. */
 static const struct {
 	const char *prefix;
 	enum value_reference is;

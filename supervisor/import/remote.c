@@ -230,6 +230,16 @@ take_headers(const struct config_tree *t, struct entry *e)
 
 /* ---- the entry --------------------------------------------------------------- */
 
+/* "oauth": false, null: the client logs in nowhere. */
+static bool
+is_off(const struct config_tree *t, size_t node)
+{
+	const char *text = t->node[node].text;
+
+	return t->node[node].type == NODE_OTHER && text != NULL &&
+	       (strcasecmp(text, "false") == 0 || strcasecmp(text, "null") == 0);
+}
+
 /* Sets where a member of the entry is. NULL, or why it cannot be had. */
 static const char *
 take_member(const struct config_tree *t, struct entry *e, const char *key, size_t node)
@@ -250,7 +260,7 @@ take_member(const struct config_tree *t, struct entry *e, const char *key, size_
 	else if (config_key_is(t, key, "command") || config_key_is(t, key, "cmd") ||
 		 config_key_is(t, key, "args"))
 		return "it has a command and a URL: remove one of them";
-	else if (strcasestr(key, "auth") != NULL)
+	else if (strcasestr(key, "auth") != NULL && !is_off(t, node))
 		return "its client logs in (OAuth): write a policy with `auth oauth2`, "
 		       "kennel-policy(5), then run `kennel server login`";
 	else if (strcasestr(key, "header") != NULL || strcasestr(key, "token") != NULL)

@@ -79,7 +79,7 @@ found_free(struct import_found *f)
 	config_file_free(&f->file);
 }
 
-/* Reads one file: 0, also if there is none; an exit status after reporting why. */
+/* Reads one file: 0, also if it does not exist; an exit status after reporting why. */
 static int
 look(struct import *m, const struct client_file *client, const char *path)
 {

@@ -12,7 +12,7 @@
  * not exist. */
 void work_plan(struct writing *);
 /* The directory to work in, created if it is kennel's own. 0: *ret, NULL if the draft finds
- * it or there is none; a negative error after reporting it. */
+ * it or the server has no such directory; a negative error after reporting it. */
 int work_take(const struct writing *, const struct entry *, const char **ret);
 /* Removes kennel's own directory of an entry that is not imported, if it is empty. */
 void work_drop(const struct writing *, const struct entry *);

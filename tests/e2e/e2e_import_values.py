@@ -293,6 +293,21 @@ def disabled():
     within("kennel", reads(at).decode())
 
 
+@test("`oauth: false` is no login: the server at the URL keeps its credential; with a login it is left")
+def no_login():
+    h = Home("no-login")
+    entry = {"type": "remote", "url": "https://r.example/mcp", "headers": {"Authorization": "Bearer " + TOKEN}}
+    at = h.put(".config/opencode/opencode.json", json.dumps({"mcp": {"off": dict(entry, oauth=False), "null": dict(entry, oauth=None), "on": dict(entry, oauth={})}}))
+    code, out, err = h.write()
+    equal(code, 0, out + err)
+    for name in ("off", "null"):
+        within("auth bearer TOKEN\n", policy(h, name))
+        equal(json.loads(reads(at))["mcp"][name]["command"], ["kennel", "run", name])
+    within("`on` is left as it is: its client logs in (OAuth)", err)
+    equal(json.loads(reads(at))["mcp"]["on"], dict(entry, oauth={}))
+    h.end()
+
+
 NAMES = {  # as a client has it, and its policy
     "io.github.acme/x": "io-github-acme-x", "my.server": "my-server", "a_b.c-d": "a_b-c-d", "@acme/x": "acme-x", "Context7 (local)": "context7-local",
     "Größe": "gr-e", "日本語": "server-1", "read": "read-1", "n" * 70 + "-one": "n" * 48, "n" * 70 + "-two": "n" * 48 + "-cursor", "Foo": "foo", "foo": "foo-cursor",
