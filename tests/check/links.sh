@@ -20,7 +20,7 @@ say() {
 
 # ---- lists -----------------------------------------------------------------
 # What each program's objects may be: an extended regular expression.
-kennel_may='^(supervisor/main|supervisor/(base|launch|launch/find|cli|catalog|draft|import|install|learn|doctor|pin|help|mcp|mcp/line|json|hub|schema|answer|approve|registry|secrets|servers|accept|serve|serve/approvals|serve/asked|serve/launcher|serve/tools|screen|status|top)/[a-z0-9_]+|supervisor/console/verb_console|supervisor/audit/(connect|audit_help|write_test|(kept|log|query|report|ship|verify)/[a-z0-9_]+)|leash/audit/(writer|event)|leash/keeper/(confirmed|connect)|policy/[a-z0-9_/]+|shim/(base|help|host)/[a-z0-9_]+)\.o$'
+kennel_may='^(supervisor/main|supervisor/(base|launch|launch/find|cli|catalog|draft|import|import/config|install|learn|doctor|pin|help|mcp|mcp/line|json|hub|schema|answer|approve|registry|secrets|servers|accept|serve|serve/approvals|serve/asked|serve/launcher|serve/tools|screen|status|top)/[a-z0-9_]+|supervisor/console/verb_console|supervisor/audit/(connect|audit_help|write_test|(kept|log|query|report|ship|verify)/[a-z0-9_]+)|leash/audit/(writer|event)|leash/keeper/(confirmed|connect)|policy/[a-z0-9_/]+|shim/(base|help|host)/[a-z0-9_]+)\.o$'
 # A page for a browser: nothing of a leash, not even the writer of the log.
 console_may='^(supervisor/(base|json)/[a-z0-9_]+|supervisor/answer/(approval_id|open_list|session)|supervisor/approve/(queue|refusals)|supervisor/console/(approvals|browser|command_runs|events|http|keys|launcher|link_socket|logins|main|pages|records|request_check|routes|session_sockets|views)|shim/(base|host)/[a-z0-9_]+)\.o$'
 recorder_may='^(supervisor/audit/(kept|log|recorder)/[a-z0-9_]+|leash/audit/(writer|event)|shim/base/[a-z0-9_]+)\.o$'
