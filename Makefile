@@ -454,7 +454,6 @@ MCP = \
 	supervisor/mcp/from_server.o \
 	supervisor/mcp/indirect_requests.o \
 	supervisor/mcp/keepalive.o \
-	supervisor/mcp/last_requests.o \
 	supervisor/mcp/malformed.o \
 	supervisor/mcp/methods.o \
 	supervisor/mcp/outgoing.o \

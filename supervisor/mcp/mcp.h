@@ -19,7 +19,6 @@
  *				to a server that has nothing to do
  *	outgoing.c		what kennel writes: messages of its own, lines with cuts
  *	session.c		the two streams, deadlines, the end
- *	last_requests.c		after the end of the agent's input
  *	from_agent.c		judges messages from the agent
  *	from_server.c		judges messages from the server
  *	indirect_requests.c	other ways to ask the agent's user

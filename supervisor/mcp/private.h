@@ -251,7 +251,7 @@ void agent_ask(const struct session *, const struct json_message *, size_t len,
 void server_line(struct session *, const uint8_t *, size_t);
 void server_oversize(struct session *, uint64_t len);
 
-/* last_requests.c: after the end of the agent's input */
+/* deadline.c: after the end of the agent's input */
 /* The input ends, or will: withdraws questions; ends the session if its output is not read. */
 void last_begin(struct session *);
 /* True if the input has ended and no request is left. */
