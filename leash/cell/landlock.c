@@ -157,6 +157,13 @@ landlock_rights(const struct sealed_mount *m, uint64_t handled)
 	return fs & handled;
 }
 
+/* A terminal is of no use without its ioctls; seccomp refuses TIOCSTI and TIOCLINUX. */
+uint64_t
+landlock_tty_rights(uint64_t handled)
+{
+	return (FS_READ_FILE | FS_WRITE_FILE | FS_READ_DIR | FS_IOCTL_DEV) & handled;
+}
+
 uint64_t
 landlock_device_rights(uint64_t handled)
 {

@@ -110,6 +110,8 @@ fresh(const char *type, const struct option *option, uint64_t attr, int *ret)
 	return r;
 }
 
+#define PTS_MAX "64" /* terminals at a time; the host has 4096 for all users */
+
 /* A tmpfs, not yet attached; attr are MOUNT_ATTR_*. */
 static int
 new_tmpfs(uint64_t size, const char *mode, uint64_t attr, int *ret)
@@ -333,7 +335,8 @@ place_tree(struct cell_child *c, const struct sealed_mount *m, int *clone)
 static int
 place_tmpfs(struct cell_child *c, const struct sealed_mount *m, int *clone)
 {
-	int r = new_tmpfs(m->size, "1777", ATTR_TMP, clone);
+	bool private = strcmp(target_of(c, m), POLICY_RUNTIME_DIR) == 0;
+	int r = new_tmpfs(m->size, private ? "0700" : "1777", ATTR_TMP, clone);
 
 	if (r == 0)
 		r = own(c, *clone);
@@ -357,10 +360,40 @@ place_proc(struct cell_child *c, const struct sealed_mount *m, int *clone)
 	return r != 0 ? r : place_tree(c, m, clone);
 }
 
+/* An instance of devpts has the terminals that were opened in it, and no other's: nothing of
+ * the host's is there. Each of its nodes belongs to the process that opened it. */
+static int
+place_pts(struct cell_child *c, const char *dev)
+{
+	static const struct option option[] = {
+	    {"ptmxmode", "0666"}, {"mode", "0600"}, {"max", PTS_MAX}, {NULL, NULL}};
+	char path[CELL_PATH_MAX];
+	int parent, clone = -1, r;
+
+	snprintf(path, sizeof(path), "%s/pts", dev);
+	r = fresh("devpts", option, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, &clone);
+	if (r == 0)
+		r = make_dir(c, path, &parent);
+	if (r == 0)
+		r = mount_attach(clone, parent, "pts");
+	fd_close(&clone);
+	mount_parent_forget(c);
+	snprintf(path, sizeof(path), "%s/ptmx", dev);
+	if (r == 0)
+		r = mount_own_parent(c, path, &parent);
+	if (r == 0 && symlinkat("pts/ptmx", parent, "ptmx") < 0)
+		r = -errno;
+	return r;
+}
+
 static int
 place_dev(struct cell_child *c, const struct sealed_mount *m, int *clone)
 {
-	return synthetic_dev(c, target_of(c, m));
+	int r = synthetic_dev(c, target_of(c, m));
+
+	if (r == 0 && (c->order->server->flags & SERVER_TTY) != 0)
+		r = place_pts(c, target_of(c, m));
+	return r;
 }
 
 static int

@@ -200,6 +200,8 @@ void limits_free(struct cell *);
 int landlock_check(const struct cell_order *, struct cell *, char why[CELL_WHY_MAX]);
 uint64_t landlock_rights(const struct sealed_mount *, uint64_t handled);
 uint64_t landlock_device_rights(uint64_t handled);
+/* The same for the directory of its own pseudo-terminals. */
+uint64_t landlock_tty_rights(uint64_t handled);
 
 /*
  * watched_calls.c: in ret, the filter insn[0..n) which also notifies of these calls,

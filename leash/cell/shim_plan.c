@@ -52,6 +52,15 @@ shim_step_name(uint32_t step)
 	return step_names[step];
 }
 
+static void
+put_rule(struct wire_out *out, const char *path, uint64_t fs)
+{
+	if (out == NULL)
+		return;
+	wire_put_str(out, path);
+	wire_put_u64(out, fs);
+}
+
 /* Counts first, because the count precedes the rules. */
 static uint32_t
 put_rules(const struct cell_order *o, uint64_t handled, struct wire_out *out)
@@ -69,20 +78,19 @@ put_rules(const struct cell_order *o, uint64_t handled, struct wire_out *out)
 		fs = landlock_rights(&m[i], handled);
 		if (fs != 0) {
 			count++;
-			if (out != NULL) {
-				wire_put_str(out, target);
-				wire_put_u64(out, fs);
-			}
+			put_rule(out, target, fs);
 		}
 		for (size_t d = 0; m[i].kind == MOUNT_DEV && synthetic_device_name(d);
 		     d++) {
 			count++;
-			if (out == NULL)
-				continue;
 			snprintf(path, sizeof(path), "%s/%s", target,
 			    synthetic_device_name(d));
-			wire_put_str(out, path);
-			wire_put_u64(out, landlock_device_rights(handled));
+			put_rule(out, path, landlock_device_rights(handled));
+		}
+		if (m[i].kind == MOUNT_DEV && (o->server->flags & SERVER_TTY) != 0) {
+			count++;
+			snprintf(path, sizeof(path), "%s/pts", target);
+			put_rule(out, path, landlock_tty_rights(handled));
 		}
 	}
 	return count;

@@ -61,8 +61,12 @@ path_place(struct check *c, const struct stmt *s, const struct word *w)
 		if (path_below(own[i], w->text)) {
 			diag_error(c->diag, w->at,
 			    "`%s` of the host cannot be granted: the server has its own "
-			    "or none",
-			    own[i]);
+			    "or none%s",
+			    own[i],
+			    path_below("/dev/ptmx", w->text) ||
+				    path_below("/dev/pts", w->text)
+				? "; for pseudo-terminals write `tty`"
+				: "");
 			return;
 		}
 	if (s->kw == KW_HIDE)

@@ -151,7 +151,8 @@ check_env(struct check *c, struct stmt *s)
 static bool
 is_fixed(const char *name)
 {
-	static const char *const fixed[] = {"PATH", "HOME", "USER", "LANG", "TMPDIR"};
+	static const char *const fixed[] = {
+	    "PATH", "HOME", "USER", "LANG", "TMPDIR", "XDG_RUNTIME_DIR"};
 	size_t i;
 
 	for (i = 0; i < ARRAY_LEN(fixed); i++)

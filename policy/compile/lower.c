@@ -24,7 +24,7 @@
 typedef int lower_fn(struct lower *, const struct stmt *);
 
 static lower_fn lower_about, lower_cwd, lower_user, lower_tmp, lower_path, lower_hide,
-    lower_no_proc, lower_oneshot, lower_remote, lower_auth;
+    lower_no_proc, lower_oneshot, lower_tty, lower_remote, lower_auth;
 static int arguments_look(struct lower *, const struct stmt *);
 static int lower_tables(struct lower *);
 
@@ -51,6 +51,7 @@ static const struct {
     {KW_TMP, PASS_PATHS, lower_tmp},
     {KW_NO_PROC, PASS_PATHS, lower_no_proc},
     {KW_ONESHOT, PASS_PATHS, lower_oneshot},
+    {KW_TTY, PASS_PATHS, lower_tty},
     {KW_REMOTE, PASS_PATHS, lower_remote},
     {KW_AUTH, PASS_PATHS, lower_auth},
     {KW_SAMPLING, PASS_GATES, lower_offer},
@@ -295,6 +296,13 @@ lower_oneshot(struct lower *l, const struct stmt *s)
 	return 0;
 }
 
+static int
+lower_tty(struct lower *l, const struct stmt *s)
+{
+	l->row.flags |= SERVER_TTY;
+	return 0;
+}
+
 /* Its grants are statements of their own (policy/check/remote.h). */
 static int
 lower_remote(struct lower *l, const struct stmt *s)
@@ -345,7 +353,11 @@ static const struct {
     {"/", false, "the root directory cannot be granted: name the directories in it"},
     {"/proc", true, "/proc of the host cannot be granted: the cell has its own"},
     {"/sys", true, "/sys of the host cannot be granted"},
-    {"/dev", true, "/dev of the host cannot be granted: the cell has its own"},
+    {"/dev", true,
+	"/dev of the host cannot be granted: the cell has its own; for pseudo-terminals "
+	"write `tty`"},
+    {POLICY_RUNTIME_DIR, true,
+	POLICY_RUNTIME_DIR " cannot be granted: the cell has its own (XDG_RUNTIME_DIR)"},
     {"/tmp", false,
 	"/tmp of the host cannot be granted, only a directory in it: the server has its "
 	"own /tmp"},

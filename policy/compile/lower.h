@@ -70,6 +70,9 @@ int view_real(struct lower *, const char *path, struct at, const char **ret_real
 int venv_walk(struct lower *, const char *path, struct at, const char **ret_real);
 /* Adds a file or directory to the view, at its canonical path.  0 or -ENOMEM. */
 int view_put(struct lower *, const struct view_row *);
+#define DEFAULT_LANG "C.UTF-8"
+/* lower_tables.c: the line that sets this variable, or NULL. */
+const struct stmt *lower_env_of(const struct lower *, const char *name);
 /* Adds the mounts that every cell has. */
 int view_base(struct lower *);
 /*

@@ -38,8 +38,8 @@ env_put(struct lower *l, const char *name, const char *value, struct at at, bool
 	return 0;
 }
 
-static const struct stmt *
-env_named(const struct lower *l, const char *name)
+const struct stmt *
+lower_env_of(const struct lower *l, const char *name)
 {
 	size_t i;
 
@@ -58,20 +58,21 @@ lower_envs(struct lower *l)
 	    {"PATH", "/usr/local/bin:/usr/bin:/bin"},
 	    {"HOME", "/tmp"},
 	    {"USER", "kennel"},
-	    {"LANG", "C.UTF-8"},
+	    {"LANG", DEFAULT_LANG},
 	    {"TMPDIR", "/tmp"},
+	    {"XDG_RUNTIME_DIR", POLICY_RUNTIME_DIR},
 	};
 	const struct stmt *s;
 	size_t i;
 
 	l->row.envs.first = sealer_rows(l->sealer, SEALED_ENVS);
 	for (i = 0; i < ARRAY_LEN(fixed); i++)
-		if (env_named(l, fixed[i][0]) == NULL)
+		if (lower_env_of(l, fixed[i][0]) == NULL)
 			(void)env_put(l, fixed[i][0], fixed[i][1], l->server->at, true);
 	for (i = 0; i < l->server->stmt_n; i++) {
 		s = &l->server->stmt[i];
 		/* of duplicates the first counts; the checker compares them */
-		if (s->kw == KW_ENV && env_named(l, s->word[0].text) == s)
+		if (s->kw == KW_ENV && lower_env_of(l, s->word[0].text) == s)
 			(void)env_put(l, s->word[0].text,
 			    s->word_n > 1 ? s->word[1].text : NULL, s->at, false);
 	}
@@ -283,7 +284,7 @@ credential_put(struct lower *l, const struct stmt *s, const struct source_answer
 	for (i = 0; i < l->credential_n; i++)
 		if (strcmp(l->credential[i], name) == 0)
 			return 0;
-	if (env_named(l, name) != NULL) {
+	if (lower_env_of(l, name) != NULL) {
 		diag_error(l->diag, s->word[1].at,
 		    "%s is reserved for the source of this secret: rename the other "
 		    "variable",

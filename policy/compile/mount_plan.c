@@ -6,7 +6,9 @@
  * followed.  The plan is sorted by path, so that parents come before children;
  * hidden paths come last.
  */
+#include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,7 +23,9 @@
 #include "shim/base/array.h"
 #include "shim/host/path_open.h"
 
-#define TMP_DEFAULT (64u << 20)
+#define TMP_DEFAULT  (64u << 20)
+#define RUNTIME_SIZE (16u << 20)
+#define LOCALE_DIR   "/usr/lib/locale"
 
 bool
 path_inside(const char *path, const char *folder)
@@ -171,6 +175,62 @@ put_base(struct lower *l, enum sealed_mount_kind kind, const char *target, uint3
 	return view_put(l, &row);
 }
 
+/* What the C library reads of the system: the host's, read-only, if the host has it. */
+static int
+put_system_path(struct lower *l, const char *path)
+{
+	const struct way *way = fs_cache_way(l->tree->fs_cache, path);
+	struct view_row row = {
+	    .right = RIGHT_READ, .why = WHY_BASE, .optional = true, .at = l->server->at};
+	int r;
+
+	if (way == NULL)
+		return -ENOMEM;
+	if (way->error != 0 || way->missing ||
+	    (!S_ISREG(way->mode) && !S_ISDIR(way->mode)))
+		return 0;
+	row.kind = S_ISREG(way->mode) ? MOUNT_FILE : MOUNT_TREE;
+	r = view_walk(l, path, row.at, &row.target);
+	row.source = row.target;
+	return r < 0 ? r : view_put(l, &row);
+}
+
+/* "C.UTF-8" is in the directory C.utf8: the C library writes the character set in small
+ * letters and digits. A locale that it has built in, or in an archive, has none. */
+static int
+put_locale(struct lower *l)
+{
+	const struct stmt *s = lower_env_of(l, "LANG");
+	const char *lang = s == NULL       ? DEFAULT_LANG
+			   : s->word_n > 1 ? s->word[1].text
+					   : "";
+	char path[NAME_MAX + sizeof(LOCALE_DIR) + 1] = LOCALE_DIR "/";
+	size_t n = strlen(path), dot = strcspn(lang, ".@");
+
+	if (dot == 0 || strlen(lang) > NAME_MAX || strchr(lang, '/') != NULL)
+		return 0;
+	memcpy(path + n, lang, dot);
+	n += dot;
+	for (const char *p = lang + dot; *p != '\0' && (*p != '@' || p == lang + dot);
+	     p++)
+		if (*p == '.' || isalnum((unsigned char)*p))
+			path[n++] = (char)tolower((unsigned char)*p);
+	path[n] = '\0';
+	return put_system_path(l, path);
+}
+
+static int
+put_system(struct lower *l)
+{
+	static const char *const files[] = {"/etc/localtime", "/etc/mime.types",
+	    "/etc/os-release", "/etc/protocols", "/etc/services"};
+	int r = put_locale(l);
+
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(files); i++)
+		r = put_system_path(l, files[i]);
+	return r;
+}
+
 int
 view_base(struct lower *l)
 {
@@ -179,7 +239,10 @@ view_base(struct lower *l)
 
 	if ((r = put_base(l, MOUNT_TMPFS, "/tmp", RIGHT_READ | RIGHT_WRITE, tmp)) < 0 ||
 	    (r = put_base(l, MOUNT_DEV, "/dev", RIGHT_READ | RIGHT_DEVICE, 0)) < 0 ||
-	    (r = put_base(l, MOUNT_SHM, "/dev/shm", RIGHT_READ | RIGHT_WRITE, tmp)) < 0)
+	    (r = put_base(l, MOUNT_SHM, "/dev/shm", RIGHT_READ | RIGHT_WRITE, tmp)) < 0 ||
+	    (r = put_base(l, MOUNT_TMPFS, POLICY_RUNTIME_DIR, RIGHT_READ | RIGHT_WRITE,
+		 RUNTIME_SIZE)) < 0 ||
+	    (r = put_system(l)) < 0)
 		return r;
 	if ((l->row.flags & SERVER_NO_PROC) == 0 &&
 	    (r = put_base(l, MOUNT_PROC, "/proc", RIGHT_READ, 0)) < 0)

@@ -162,6 +162,7 @@ static const struct flat flats[] = {
     {"cwd", read_place, DIFF_NEUTRAL, DIFF_NEUTRAL, neutral, false},
     {"user", read_user, DIFF_WIDER, DIFF_WIDER, always_wider, false},
     {"proc", read_proc, DIFF_WIDER, DIFF_NARROWER, neutral, false},
+    {"tty", read_tty, DIFF_WIDER, DIFF_NARROWER, neutral, false},
     {"oneshot", read_oneshot, DIFF_NARROWER, DIFF_WIDER, neutral, false},
     {"run", read_run, DIFF_NEUTRAL, DIFF_NEUTRAL, neutral, false},
     {"remote", read_remote, DIFF_WIDER, DIFF_WIDER, always_wider, false},

@@ -37,8 +37,8 @@ settings_read read_env, read_secrets, read_vault_uses, read_limits, read_require
     read_place, read_user, read_run, read_remote, read_oneshot, read_pins, read_audits,
     read_images;
 /* settings_mounts.c */
-settings_read read_tmp, read_proc, read_hides, read_optional, read_links, read_rights,
-    read_programs_rights;
+settings_read read_tmp, read_proc, read_tty, read_hides, read_optional, read_links,
+    read_rights, read_programs_rights;
 /* settings_filters.c */
 settings_read read_calls, read_programs, read_denials, read_call_ends;
 

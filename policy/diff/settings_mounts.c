@@ -30,6 +30,13 @@ read_proc(const struct policy *p, const struct sealed_server *s, struct pairs *l
 		pairs_add(l, "/proc", 5, strdup("its own"), 0);
 }
 
+void
+read_tty(const struct policy *p, const struct sealed_server *s, struct pairs *l)
+{
+	if ((s->flags & SERVER_TTY) != 0)
+		pairs_add(l, "/dev/pts", 8, strdup("its own"), 0);
+}
+
 /* The hides without which there is no start. */
 void
 read_hides(const struct policy *p, const struct sealed_server *s, struct pairs *l)

@@ -128,7 +128,7 @@ struct block;
  *	header		name, value
  *	limit timeout	pairs: word, value, word, value...
  *	require		name [number]
- *	no-proc oneshot	nothing
+ *	no-proc oneshot tty	nothing
  */
 struct stmt {
 	enum keyword kw;

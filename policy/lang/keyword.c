@@ -130,6 +130,7 @@ static const struct keyword_row rows[KW_ROWS] = {
     CONTEXT(KW_TOKEN, "token", TOP, .hidden = true),
     ROW(KW_TOOL, "tool", .where = ASKED, .verdict = true, NUM(1, WORDS_ANY),
 	.quals = MCP_QUALS | QUAL_LIMIT, .takes = "one or more names"),
+    CONTEXT(KW_TTY, "tty", GRANT, .once = true, NUM(0, 0), .takes = "nothing"),
     ROW(KW_UNTIL, "until", .where = WHERE_QUAL, NUM(1, 1), .quals = QUAL_EXCEPTION,
 	.takes = "one date, as in 2027-01-31"),
     ROW(KW_USE, "use", GRANT, NUM(1, WORDS_ANY), .takes = "names of blocks"),

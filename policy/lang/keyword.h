@@ -73,6 +73,7 @@ enum keyword {
 	KW_TO,
 	KW_TOKEN,
 	KW_TOOL,
+	KW_TTY,
 	KW_UNTIL,
 	KW_USE,
 	KW_USER,

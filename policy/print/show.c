@@ -378,6 +378,16 @@ show_oneshot(const struct policy *p, const struct sealed_server *s, FILE *f)
 }
 
 static void
+show_tty(const struct sealed_server *s, FILE *f)
+{
+	if ((s->flags & SERVER_TTY) != 0)
+		(void)fputs(
+		    "  pseudo-terminals of its own (devpts on /dev/pts, seccomp BPF "
+		    "without TIOCSTI)\n",
+		    f);
+}
+
+static void
 show_remote(const struct policy *p, const struct sealed_server *s, FILE *f)
 {
 	const char *url = policy_remote_url(p, s);
@@ -409,6 +419,7 @@ show_server(const struct policy *p, const struct sealed_server *s, FILE *f)
 	(void)fputc('\n', f);
 	show_remote(p, s, f);
 	show_oneshot(p, s, f);
+	show_tty(s, f);
 	show_nets(p, s, f);
 	show_execs(p, s, f);
 	show_files(p, s, f);

@@ -356,6 +356,7 @@ json_server(const struct policy *p, const struct sealed_server *s, struct out *o
 	out_text(o, "cwd", policy_str(p, s->cwd));
 	out_text(o, "user", policy_str(p, s->user));
 	out_yes(o, "proc", (s->flags & SERVER_NO_PROC) == 0);
+	out_yes(o, "tty", (s->flags & SERVER_TTY) != 0);
 	if (policy_remote_url(p, s) != NULL)
 		out_text(o, "remote", policy_remote_url(p, s));
 	if ((s->flags & SERVER_LOGIN) != 0)

@@ -191,6 +191,14 @@ path_row(const struct policy *p, const struct sealed_server *s, const char *path
 	return NULL;
 }
 
+/* Of `tty`. */
+static bool
+is_terminal(const char *at)
+{
+	return strcmp(at, "/dev/ptmx") == 0 || strcmp(at, "/dev/pts") == 0 ||
+	       strncmp(at, "/dev/pts/", 9) == 0;
+}
+
 struct policy_answer
 policy_match_path(const struct policy *p, const struct sealed_server *s, const char *path,
     enum sealed_mount_right right)
@@ -203,6 +211,8 @@ policy_match_path(const struct policy *p, const struct sealed_server *s, const c
 	if (m == NULL)
 		return answer;
 	if (m->kind == MOUNT_ETC && strcmp(at, "/etc") != 0 && !policy_etc_has(at))
+		return answer;
+	if (m->kind == MOUNT_DEV && (s->flags & SERVER_TTY) == 0 && is_terminal(at))
 		return answer;
 	/* A created directory and a file grant only themselves, nothing below. */
 	if ((m->right & right) != 0 && ((m->kind != MOUNT_DIR && m->kind != MOUNT_FILE) ||

@@ -100,6 +100,7 @@ enum sealed_server_flag {
 	    32,            /* "remote": run is kennel-remote, its last argument the URL */
 	SERVER_LOGIN = 64, /* "auth oauth2 ... grant code": a person logs in, and the
 			    * vault may keep a refresh token of this server */
+	SERVER_TTY = 128,  /* "tty": pseudo-terminals of the cell's own, at /dev/pts */
 };
 
 /*
@@ -133,7 +134,7 @@ struct sealed_env {
 	struct sealed_ref value;
 	struct sealed_at at;
 	uint32_t passed; /* 1: the value comes from the agent's environment */
-	uint32_t fixed;  /* 1: PATH HOME USER LANG TMPDIR */
+	uint32_t fixed;  /* 1: PATH HOME USER LANG TMPDIR XDG_RUNTIME_DIR */
 };
 
 enum sealed_source {
@@ -200,6 +201,9 @@ struct sealed_secret {
 	/* `from source`: the path that sources.kennel has routed; else empty */
 	struct sealed_ref path;
 };
+
+#define POLICY_RUNTIME_DIR \
+	"/tmp/.runtime" /* a TMPFS that only the server's user enters */
 
 enum sealed_mount_kind {
 	MOUNT_DIR = 1, /* an empty directory in the root tmpfs */

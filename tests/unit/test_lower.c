@@ -401,15 +401,18 @@ base_of_every_cell(void **state)
 	s = policy_server(&p, "t");
 	assert_int_equal(s->filters.n, 2);
 	assert_string_equal(policy_str(&p, s->cwd), "/tmp");
-	assert_int_equal(s->envs.n, 5);
+	assert_int_equal(s->envs.n, 6);
+	assert_int_equal(s->flags, 0);
+	has(POLICY_RUNTIME_DIR, MOUNT_TMPFS, RW, WHY_BASE);
 	good(
 	    "run %s/bin/plain\nno-proc\ntmp 1M\nenv HOME = /data\nenv X\nsampling allow\n"
-	    "oneshot");
+	    "oneshot\ntty");
 	lacks("/proc");
 	assert_int_equal(row_at("/tmp", MOUNT_TMPFS)->size, 1 << 20);
 	s = policy_server(&p, "t");
-	assert_int_equal(s->flags, SERVER_NO_PROC | SERVER_MCP_SAMPLING | SERVER_ONESHOT);
-	assert_int_equal(s->envs.n, 6);
+	assert_int_equal(
+	    s->flags, SERVER_NO_PROC | SERVER_MCP_SAMPLING | SERVER_ONESHOT | SERVER_TTY);
+	assert_int_equal(s->envs.n, 7);
 	assert_string_equal(policy_str(&p, p.env[0].name), "HOME");
 	assert_string_equal(policy_str(&p, p.env[0].value), "/data");
 	assert_int_equal(p.env[0].fixed, 0);
