@@ -44,9 +44,11 @@ static const char encoded[] = "xn--";
 
 /* A name that is searched. */
 struct searched {
-	const char *text;
-	bool encoded; /* it has such a label */
-	bool marked[FOREIGN_NAME_MAX];
+	const char *text; /* the name, or room */
+	bool encoded;     /* it has such a label */
+	char room[FOREIGN_NAME_MAX];
+	uint16_t place[FOREIGN_NAME_MAX]; /* of each byte of text, in the name */
+	bool marked[FOREIGN_NAME_MAX];    /* bytes of the name */
 };
 
 /* Is the byte left of a value that a name contains?  Signs are not. */
@@ -104,21 +106,52 @@ mark(struct searched *s, const struct pattern *p)
 		if (folded((uint8_t)s->text[at]) != folded(p->data[first]))
 			continue;
 		end = match_end(s, p, first, at);
-		if (end > at)
-			memset(s->marked + at, true, end - at);
+		for (size_t i = at; i < end; i++)
+			s->marked[s->place[i]] = true;
 		any = any || end > at;
 	}
 	return any;
 }
 
+/* The name without what the encoding added: the beginning of each such label and, with
+ * ends, the code after its last hyphen.  A value of several labels is in one piece there. */
+static void
+without_code(const char *name, bool ends, struct searched *ret)
+{
+	size_t n = strlen(encoded), len, plain, k = 0;
+
+	for (const char *at = name; *at != '\0'; at += len) {
+		const char *hyphen;
+		size_t skip = 0;
+
+		len = strcspn(at, ".");
+		plain = len;
+		if (strncasecmp(at, encoded, n) == 0) {
+			hyphen = memrchr(at + n, '-', len - n);
+			skip = n;
+			if (ends)
+				plain = hyphen == NULL ? n : (size_t)(hyphen - at);
+		}
+		len += at[len] == '.';
+		for (size_t i = skip; i < len; i++) {
+			if (i >= plain && at[i] != '.')
+				continue;
+			ret->room[k] = at[i];
+			ret->place[k++] = (uint16_t)(at + i - name);
+		}
+	}
+	ret->room[k] = '\0';
+	ret->text = ret->room;
+}
+
 /* The end of such a label says what the value has above 0x7f, so all of it is marked. */
 static void
-mark_encoded(struct searched *s)
+mark_encoded(const char *name, struct searched *s)
 {
 	size_t n = strlen(encoded), len;
 
-	for (const char *at = s->text; *at != '\0'; at += len + (at[len] != '\0')) {
-		bool *mark = s->marked + (at - s->text);
+	for (const char *at = name; *at != '\0'; at += len + (at[len] != '\0')) {
+		bool *mark = s->marked + (at - name);
 
 		len = strcspn(at, ".");
 		if (strncasecmp(at, encoded, n) == 0 && memchr(mark, 1, len) != NULL)
@@ -154,13 +187,28 @@ put_masked(const char *name, const bool marked[FOREIGN_NAME_MAX], struct buf *ro
 	return r == 0 ? buf_putc(room, '\0') : r;
 }
 
+/* Marks and counts all values in the name; true: at least one. */
+static bool
+mark_all(struct scrub *s, struct searched *find)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < s->pattern_n; i++) {
+		if (!mark(find, &s->pattern[i]))
+			continue;
+		count(s, s->pattern[i].value);
+		any = true;
+	}
+	return any;
+}
+
 const struct foreign *
 foreign_name(struct scrub *s, const char *name, struct buf *room)
 {
 	const struct foreign *exact = foreign_text(s, name, room);
 	char text[FOREIGN_NAME_MAX];
 	struct searched find = {.text = text};
-	bool any = false;
+	bool any;
 	size_t len = strlen(foreign_str(exact));
 
 	if (s == NULL)
@@ -169,19 +217,21 @@ foreign_name(struct scrub *s, const char *name, struct buf *room)
 		return made(SCRUB_MASK);
 	memcpy(text, foreign_str(exact), len + 1);
 	find.encoded = strcasestr(text, encoded) != NULL;
+	for (size_t i = 0; i < len; i++)
+		find.place[i] = (uint16_t)i;
 	s->run++;
-	for (size_t i = 0; i < s->pattern_n; i++) {
-		if (!mark(&find, &s->pattern[i]))
-			continue;
-		count(s, s->pattern[i].value);
-		any = true;
+	any = mark_all(s, &find);
+	for (int ends = 0; ends < 2 && find.encoded; ends++) {
+		without_code(text, ends == 1, &find);
+		any = mark_all(s, &find) || any;
 	}
-	mark_encoded(&find);
+	mark_encoded(text, &find);
 	if (any && put_masked(text, find.marked, room) < 0)
 		exact = made(SCRUB_MASK);
 	else if (any)
 		exact = made((const char *)room->data);
 	explicit_bzero(text, sizeof(text));
+	explicit_bzero(find.room, sizeof(find.room));
 	return exact;
 }
 

@@ -24,7 +24,8 @@ const struct foreign *foreign_text(struct scrub *, const char *text, struct buf 
  * loses its case, is cut into labels, and cannot contain most signs: so a value is also
  * found without regard to case and to any sign, as long as eight letters, digits or
  * bytes above 0x7f are left of it.  In a name with a label that begins with "xn--", only
- * letters and digits have to be left: the other characters are encoded there.
+ * letters and digits have to be left: the other characters are encoded there.  A value of
+ * several labels is also found across that beginning, and across the code at their ends.
  */
 const struct foreign *foreign_name(struct scrub *, const char *name, struct buf *room);
 

@@ -97,8 +97,22 @@ attack_a_name_with_encoded_characters(void **state)
 	    {"gr\xc3\xbc\xc3\x9f-Secret.9876x", "xn--gr-secret-9876x-7kb0f.evil.example",
 		"***.evil.example", 1},
 	    {"gr\xc3\xbc\xc3\x9f-Secret.9876x",
-		"a.XN--GR-SECRET-7KB0F.9876x.evil.example",
-		"a.XN--GR-SECRET-7KB0F.9876x.evil.example", 0}, /* cut by the code */
+		"a.XN--GR-SECRET-7KB0F.9876x.evil.example", "a.***.evil.example",
+		1}, /* cut by the code */
+	    {"Sk_Live-4ec3.\xc3\xbc"
+	     "9HqLyjWDar",
+		"sk_live-4ec3.xn--9hqlyjwdar-hsb.x", "***.x", 1},
+	    {"\xc3\xbc.Sk_Live-4ec3.\xc3\xbc"
+	     "9HqLyj",
+		"xn--tda.sk_live-4ec3.xn--9hqlyj-n2a.x", "xn--tda.***.x", 1},
+	    {V, "sk_live-4ec3.xn--9hqlyjwdar.x", "***.x", 1},
+	    {V, "sk_live-4ec3.xn--9hqlyjwdar-hsb.x", "***.x", 1},
+	    {V, "xn--sk_live-4ec3-xya.xn--9hqlyj-xya.wdar.x", "***.x", 1},
+	    /* the value has such a beginning itself */
+	    {"xn--9hqlyjwdar-4ec3", "a.XN--9HQLYJWDAR.4ec3.x", "a.***.x", 1},
+	    /* the code of a label is between two parts of a value, and is none */
+	    {"abcd4ec3hsb9", "xn--abcd4ec-hsb.3hsb9.x", "***.x", 1},
+	    {"abcd4ec3hsb9", "xn--abcd4ec-hsb.9z.x", "xn--abcd4ec-hsb.9z.x", 0},
 	    {"\xc3\xbc" V, "xn--" V "-7kb.evil.example", "***.evil.example", 1},
 	    {V, "xn--" V "-7kb.evil.example", "xn--***-7kb.evil.example", 1},
 	    {V, "xn--bcher-kva." V ".example", "xn--bcher-kva.***.example", 1},
