@@ -21,7 +21,10 @@ struct flat {
 	bool alone; /* also reported if only one policy has the server */
 	/* What all entries together are, if having any is narrower than having none. */
 	const char *whole;
-	/* Reported only if this domain has no difference, which would explain it. */
+	/* Reported only if this domain has no difference, which would explain it.  It hides
+	 * nothing that is wider: "syscall" compares the verdict for every call, and the
+	 * loader refuses a filter whose program does not have these verdicts
+	 * (policy/sealed/simulate_bpf.c); `syscalls` lines have no `until`. */
 	const char *unless;
 };
 #define UNTOLD 0 /* instead of a way: another list or domain reports it */
