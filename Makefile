@@ -2048,6 +2048,7 @@ FUZZ_subid = \
 	shim/host/passwd_line.o \
 	shim/host/subid.o
 FUZZ_current	= policy/sealed/trusted_keys.o shim/base/hex.o
+FUZZ_diff	= tests/fuzz/diff_requests.o $(UNIT_lower)
 FUZZ_mountinfo	= leash/cell/mountinfo.o
 FUZZ_npm	= $(filter-out tests/%,$(UNIT_install))
 FUZZ_log	= $(filter-out supervisor/audit/verify/main.o supervisor/audit/verify/check_proof.o \
@@ -2088,6 +2089,7 @@ FUZZ = \
 	copy_args \
 	current \
 	dial \
+	diff \
 	dns \
 	dump \
 	failed_start \
