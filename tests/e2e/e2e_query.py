@@ -1321,5 +1321,68 @@ def filters():
     equal([x["selected"] == x["records"] for x in rows("sessions")].count(False), 0)
 
 
+UNTIL = " owner joe ticket T-1 until %s"
+CHANGED = (  # server, its lines before and after, the answer, and a line of it
+    ("scope", "net allow db.example.com:443 to private", "net allow db.example.com:443", "wider", "+ wider: net: "),
+    ("until-later", "tool allow a" + UNTIL % "2031-01-02", "tool allow a" + UNTIL % "2032-01-02", "wider", "+ newly allowed from 2031-01-03: tool: "),
+    ("read-more", "", "read %(dir)s", "wider", "+ newly allowed: read: "),
+    ("hide-optional", "read %(dir)s\nhide %(dir)s/f", "read %(dir)s\nhide %(dir)s/f { optional }", "wider", "+ wider: hide "),
+    ("less", "tool allow a b", "tool allow a", "not wider", "- newly denied: tool: "),
+    ("shorter", "tool allow a" + UNTIL % "2032-01-02", "tool allow a" + UNTIL % "2031-01-02", "not wider", "- newly denied from 2031-01-03: tool: "),
+    ("env-gone", 'env MODE = "1"', "", "not wider", "~ other: env "),
+    ("same", 'about "one"', 'about "two"', "no difference", None),
+    ("unkept", "tool allow a", "tool allow b", "unknown: the policy is not kept", None),
+    ("kept-again", "tool allow a", "tool allow b", "unknown: the policy before is not kept", None),
+)
+
+
+@test("changes --diff says wider, not wider, no difference, or what is not kept, as JSON and as text", 120)
+def changes_ways():
+    env = {"KENNEL_HOME": TMP + "/ways"}
+    os.makedirs(env["KENNEL_HOME"], mode=0o700)
+    place, away = env["KENNEL_HOME"] + "/audit/policies", env["KENNEL_HOME"] + "/away"
+    granted = {"dir": TMP + "/ways.d"}
+    os.makedirs(granted["dir"] + "/f")
+
+    def start(server, lines):
+        path = TMP + "/ways-%s.kennel" % server  # one file that is edited
+        os.replace(policy("    run %s **\n%s\n" % (words(WITNESS), lines % granted), server), path)
+        equal(run([KENNEL, "exec", "--policy", path, server, "--", WITNESS, "exit", "0"], env=env).returncode, 0, server)
+    for server, old, new, answer, _ in CHANGED:
+        for lines, lost in (old, answer.endswith("before is not kept")), (new, answer.endswith("the policy is not kept")):
+            if lost:  # never kept, which is not kept and removed
+                os.rename(place, away)
+                os.symlink("/nowhere", place)
+            start(server, lines)
+            if lost:
+                os.unlink(place)
+                os.rename(away, place)
+        if not answer.startswith("unknown"):
+            start(server, new + "\n# another text, the same policy")
+    by_json = {r["server"]: r for r in rows("changes", "--diff", env=env) if r["what"] == "new"}
+    equal(sorted(by_json), sorted(c[0] for c in CHANGED), "a text without a change of meaning has no row")
+    text = ask("changes", "--diff", env=env).decode().splitlines()
+    for server, _, _, answer, line in CHANGED:
+        at = [i for i, x in enumerate(text) if re.search(r" new +%s " % server, x)]
+        equal(len(at), 1, server)
+        check(text[at[0]].endswith("  " + answer), server, text[at[0]])
+        below = []
+        for x in text[at[0] + 1:]:
+            if re.match(r" *\d+  \d{4}-", x):
+                break
+            below.append(x)
+        got = by_json[server]["diff"]
+        if line is None:
+            equal((got, below), (answer, []), server)
+            continue
+        equal(below[0], "    server " + server)
+        check(below[1].startswith("      " + line), server, below)
+        # the lines of `policy diff`, whose exit status is the answer
+        kept = place + "/%s.sealed"
+        p = run([KENNEL, "policy", "diff", kept % by_json[server]["before"], kept % by_json[server]["policy"]])
+        equal((p.stdout.decode(), p.returncode), (got, int(answer == "wider")), server)
+        within(line, got)
+
+
 if __name__ == "__main__":
     main()
