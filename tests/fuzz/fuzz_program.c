@@ -70,6 +70,10 @@ look(const struct buf *bytes)
 	for (uint32_t i = 0; i < p.row_n[SEALED_MOUNTS]; i++) {
 		m = &p.mount[i];
 		target = policy_str(&p, m->target);
+		/* every cell has these; what they lead to is a row too */
+		if (m->why == WHY_LINK && (strcmp(target, "/etc/localtime") == 0 ||
+					      strcmp(target, "/etc/os-release") == 0))
+			continue;
 		if (m->why != WHY_BASE && strcmp(target, file) != 0 && !is_system(target))
 			abort();
 	}
