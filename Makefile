@@ -1815,7 +1815,7 @@ WITNESS = \
 	tests/witness/tasks.o \
 	tests/witness/tell.o \
 	tests/witness/witness.o
-TEST_PROGRAMS = $B/tests/toy $B/tests/witness $B/tests/relay $B/tests/spawn $B/tests/floor $B/tests/net_load $B/tests/execs $B/tests/audit $B/tests/ship_quick \
+TEST_PROGRAMS = $B/tests/toy $B/tests/witness $B/tests/relay $B/tests/spawn $B/tests/floor $B/tests/net_load $B/tests/execs $B/tests/audit $B/tests/ship_quick $B/tests/egress_next_day \
 	   $B/tests/policy_text $B/tests/schema $B/tests/scrub
 
 $B/tests/toy: $(call obj,$(TOY))
@@ -1852,6 +1852,9 @@ $B/tests/audit: $(call obj,tests/bench/audit.o supervisor/audit/connect.o shim/b
 # kennel-ship whose minute has three seconds.
 $B/tests/ship_quick: $(call obj,$(SHIP) tests/clock/quick_clock.o)
 	$(call link,$(LINKSTATIC) -Wl$(,)--wrap=loop_now,$(call PKG_STATIC,sqlite3 libsodium))
+# kennel-egress whose day ends after four seconds.
+$B/tests/egress_next_day: $(call obj,$(EGRESS) tests/clock/next_day.o)
+	$(call link,$(LINKSTATIC) -Wl$(,)--wrap=policy_days_now,$(call PKG_STATIC,libsodium))
 
 # ---- faults -------------------------------------------------------------------
 # The same objects with calls that fail on order (tests/fault/fault.c): what

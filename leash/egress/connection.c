@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "leash/egress/private.h"
+#include "policy/sealed/match.h"
 #include "policy/sealed/policy.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
@@ -304,12 +305,25 @@ busy_is(struct relay *r, struct conn *c, bool busy)
 	return false;
 }
 
+/* A connection can be older than the last day of its line: nothing more is forwarded. */
+static bool
+is_expired(struct relay *r, struct conn *c)
+{
+	const struct sealed_net *n = &r->policy.net[c->row];
+
+	if (!match_expired(&r->policy, n->exception, n->verdict))
+		return false;
+	conn_close(r, c, EGRESS_EXPIRED, true);
+	return true;
+}
+
 static bool
 opens(struct relay *r, struct conn *c)
 {
 	bool busy = false;
 
-	if (!moves(r, c, CLIENT, &busy) || !moves(r, c, SERVER, &busy))
+	if (is_expired(r, c) || !moves(r, c, CLIENT, &busy) ||
+	    !moves(r, c, SERVER, &busy))
 		return false;
 	if (c->flow[CLIENT].ended && c->flow[SERVER].ended) {
 		conn_close(r, c, EGRESS_OK, false);
@@ -324,7 +338,7 @@ seconds(struct relay *r, struct conn *c)
 {
 	bool busy = false;
 
-	if (!moves(r, c, SERVER, &busy))
+	if (is_expired(r, c) || !moves(r, c, SERVER, &busy))
 		return false;
 	(void)busy_is(r, c, busy);
 	return greet_second(r, c);

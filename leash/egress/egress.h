@@ -72,6 +72,7 @@ enum egress_why {
 	EGRESS_MORE,        /* other names, beyond those reported one by one */
 	EGRESS_NO_ANSWER,   /* its client gave up, or may not wait longer */
 	EGRESS_TRIAL,       /* the server has placeholders, and is only tried */
+	EGRESS_EXPIRED,     /* the line that grants it has expired, and it is closed */
 	EGRESS_WHY_END,
 };
 const char *egress_why_name(enum egress_why);

@@ -32,6 +32,7 @@ egress_why_name(enum egress_why why)
 	    [EGRESS_MORE] = "too many names to record each one",
 	    [EGRESS_NO_ANSWER] = "no answer yet: connect again when a person has agreed",
 	    [EGRESS_TRIAL] = "a server that gets placeholders reaches no host",
+	    [EGRESS_EXPIRED] = "the exception of the line that grants it has expired",
 	};
 
 	return (size_t)why < EGRESS_WHY_END ? name[why] : "unknown";

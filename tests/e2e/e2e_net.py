@@ -1,6 +1,7 @@
 """The network of a cell: granted names by TCP, and nothing else."""
 import json
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -118,6 +119,50 @@ def localhost():
     check(got[0] in (["", "ECONNRESET"], "error ECONNRESET"), got)  # before or after what it sends
     recorded(verdict="deny", name="localhost", port=s.port)
     s.close()
+
+
+LASTS = """
+import socket, sys, time
+s = socket.create_connection(("localhost", int(sys.argv[1])), 10)
+for i in range(3):
+    try:
+        s.sendall(b"%d" % i)
+        print("sent", flush=True)
+    except OSError:
+        print("reset", flush=True)
+    time.sleep(7 if i == 0 else 1)
+"""
+
+
+@test("a connection that is older than the last day of its line forwards nothing after that day", 120)
+def last_day():
+    def keep(c, s):
+        data = c.recv(100)
+        while data:
+            s.seen.append(data)
+            data = c.recv(100)
+    there = TMP + "/next-day"
+    shutil.copytree(STAGE + "/usr", there, symlinks=True)
+    own = there + "/libexec/kennel/kennel-egress"
+    for day in ("ends", "lasts"):  # the control: the same line under a clock whose day does not end
+        s = world.Server("127.0.0.1", 0, keep, there=False)
+        if day == "ends":
+            os.chmod(os.path.dirname(own), 0o755)
+            os.unlink(own)
+            shutil.copy(STAGE + "/bin/egress_next_day", own)
+        end = time.strftime("%Y-%m-%d", time.gmtime())
+        body = base().replace("%s %s **\n" % (PYTHON, PROBE), "%s **\n" % PYTHON, 1) + (
+            "    net allow localhost:%d to loopback plain owner a ticket b until %s\n" % (s.port, end))
+        kennel = there + "/bin/kennel" if day == "ends" else KENNEL
+        r = run([kennel, "exec", "--policy", policy(body), "t", "--", PYTHON, "-c", LASTS, str(s.port)], timeout=60)
+        equal(r.returncode, 0, r.stderr)
+        got = b"".join(s.seen)
+        equal(got, b"0" if day == "ends" else b"012", (day, r.stdout, r.stderr))
+        if day == "ends":
+            recorded(verdict="deny", port=s.port, action="close",
+                     reason="the exception of the line that grants it has expired")
+            within(b"has expired", r.stderr)
+        s.close()
 
 
 @test("name services that kennel-dial does not use are left out, also when no other is named")
