@@ -243,6 +243,7 @@ CELL = \
 	leash/cell/caps.o \
 	leash/cell/cell.o \
 	leash/cell/etc_dev.o \
+	leash/cell/filesystem.o \
 	leash/cell/hide.o \
 	leash/cell/images.o \
 	leash/cell/landlock.o \

@@ -27,11 +27,9 @@
 #include "leash/cell/private.h"
 #include "shim/base/fd.h"
 
-#define VIEW_ROOT_SIZE  (64u << 20) /* read-only before any process could fill it */
-#define VIEW_PAGE       4096        /* bytes of a file that cost one inode, at least */
-#define VIEW_INODES_MIN 1024
-#define PROC_MAGIC      0x9fa0
-#define CLONE_LATER     (-2) /* not accessible to the caller: tried again as the user */
+#define VIEW_ROOT_SIZE (64u << 20) /* read-only before any process could fill it */
+#define PROC_MAGIC     0x9fa0
+#define CLONE_LATER    (-2) /* not accessible to the caller: tried again as the user */
 
 #define ATTR_TMP  (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
 #define ATTR_NONE (ATTR_TMP | MOUNT_ATTR_RDONLY)
@@ -79,55 +77,6 @@ mount_attach(int tree, int parent, const char *name)
 		    (name[0] == '\0' ? MOVE_MOUNT_T_EMPTY_PATH : 0)) < 0)
 		return -errno;
 	return 0;
-}
-
-struct option {
-	const char *name, *value;
-};
-
-static int
-fresh(const char *type, const struct option *option, uint64_t attr, int *ret)
-{
-	int fs, tree, r = 0;
-
-	fs = (int)syscall(SYS_fsopen, type, FSOPEN_CLOEXEC);
-	if (fs < 0)
-		return -errno;
-	for (; r == 0 && option->name != NULL; option++)
-		if (syscall(SYS_fsconfig, fs, FSCONFIG_SET_STRING, option->name,
-			option->value, 0) < 0)
-			r = -errno;
-	if (r == 0 && syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
-		r = -errno;
-	if (r == 0) {
-		tree = (int)syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC, attr);
-		if (tree < 0)
-			r = -errno;
-		else
-			*ret = tree;
-	}
-	fd_close(&fs);
-	return r;
-}
-
-#define PTS_MAX "64" /* terminals at a time; the host has 4096 for all users */
-
-/* A tmpfs, not yet attached; attr are MOUNT_ATTR_*. */
-static int
-new_tmpfs(uint64_t size, const char *mode, uint64_t attr, int *ret)
-{
-	uint64_t inodes = size / VIEW_PAGE;
-	char bytes[24], files[24];
-	const struct option option[] = {
-	    {"size", bytes}, {"nr_inodes", files}, {"mode", mode}, {NULL, NULL}};
-
-	if (size == 0) /* 0 means "no limit" to the kernel */
-		return -EINVAL;
-	if (inodes < VIEW_INODES_MIN)
-		inodes = VIEW_INODES_MIN;
-	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)size);
-	snprintf(files, sizeof(files), "%llu", (unsigned long long)inodes);
-	return fresh("tmpfs", option, attr, ret);
 }
 
 /* ---- names in the view --------------------------------------------------- */
@@ -256,8 +205,8 @@ mount_make_file(struct cell_child *c, const char *path, int *ret_parent)
 	return r;
 }
 
-static int
-make_dir(struct cell_child *c, const char *path, int *ret_parent)
+int
+mount_make_dir(struct cell_child *c, const char *path, int *ret_parent)
 {
 	const char *name;
 	int r = parent_of(c, path, &name);
@@ -293,7 +242,7 @@ place_dir(struct cell_child *c, const struct sealed_mount *m, int *clone)
 
 	if (m->target.len == 1) /* "/" itself */
 		return 0;
-	return make_dir(c, target_of(c, m), &parent);
+	return mount_make_dir(c, target_of(c, m), &parent);
 }
 
 static int
@@ -325,7 +274,7 @@ place_tree(struct cell_child *c, const struct sealed_mount *m, int *clone)
 
 	if (m->target.len == 1)
 		return -EBUSY; /* the root of the view is ours */
-	r = make_dir(c, path, &parent);
+	r = mount_make_dir(c, path, &parent);
 	if (r == 0)
 		r = hide_attach(c, m, *clone, parent);
 	mount_parent_forget(c);
@@ -336,7 +285,7 @@ static int
 place_tmpfs(struct cell_child *c, const struct sealed_mount *m, int *clone)
 {
 	bool private = strcmp(target_of(c, m), POLICY_RUNTIME_DIR) == 0;
-	int r = new_tmpfs(m->size, private ? "0700" : "1777", ATTR_TMP, clone);
+	int r = filesystem_tmpfs(m->size, private ? "0700" : "1777", ATTR_TMP, clone);
 
 	if (r == 0)
 		r = own(c, *clone);
@@ -346,9 +295,9 @@ place_tmpfs(struct cell_child *c, const struct sealed_mount *m, int *clone)
 static int
 place_proc(struct cell_child *c, const struct sealed_mount *m, int *clone)
 {
-	static const struct option none[] = {{NULL, NULL}};
+	static const struct filesystem_option none[] = {{NULL, NULL}};
 	struct statfs fs;
-	int r = fresh("proc", none, ATTR_NONE, clone);
+	int r = filesystem_new("proc", none, ATTR_NONE, clone);
 
 	if (r == -EPERM) {
 		c->hint = "a fresh /proc cannot be mounted, because parts of the host's "
@@ -360,39 +309,13 @@ place_proc(struct cell_child *c, const struct sealed_mount *m, int *clone)
 	return r != 0 ? r : place_tree(c, m, clone);
 }
 
-/* An instance of devpts has the terminals that were opened in it, and no other's: nothing of
- * the host's is there. Each of its nodes belongs to the process that opened it. */
-static int
-place_pts(struct cell_child *c, const char *dev)
-{
-	static const struct option option[] = {
-	    {"ptmxmode", "0666"}, {"mode", "0600"}, {"max", PTS_MAX}, {NULL, NULL}};
-	char path[CELL_PATH_MAX];
-	int parent, clone = -1, r;
-
-	snprintf(path, sizeof(path), "%s/pts", dev);
-	r = fresh("devpts", option, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, &clone);
-	if (r == 0)
-		r = make_dir(c, path, &parent);
-	if (r == 0)
-		r = mount_attach(clone, parent, "pts");
-	fd_close(&clone);
-	mount_parent_forget(c);
-	snprintf(path, sizeof(path), "%s/ptmx", dev);
-	if (r == 0)
-		r = mount_own_parent(c, path, &parent);
-	if (r == 0 && symlinkat("pts/ptmx", parent, "ptmx") < 0)
-		r = -errno;
-	return r;
-}
-
 static int
 place_dev(struct cell_child *c, const struct sealed_mount *m, int *clone)
 {
 	int r = synthetic_dev(c, target_of(c, m));
 
 	if (r == 0 && (c->order->server->flags & SERVER_TTY) != 0)
-		r = place_pts(c, target_of(c, m));
+		r = filesystem_pts(c, target_of(c, m));
 	return r;
 }
 
@@ -566,7 +489,7 @@ mount_reach(struct cell_child *c)
 int
 mount_root(struct cell_child *c)
 {
-	int r = new_tmpfs(VIEW_ROOT_SIZE, "0755", ATTR_TMP, &c->root_fd);
+	int r = filesystem_tmpfs(VIEW_ROOT_SIZE, "0755", ATTR_TMP, &c->root_fd);
 
 	if (r == 0)
 		r = own(c, c->root_fd);

@@ -136,11 +136,27 @@ int mount_clone(int fd, uint64_t attr, int *ret);
 int mount_make_file(struct cell_child *, const char *path, int *ret_parent);
 /* The directory of path, if names may be made in it; borrowed as above. */
 int mount_own_parent(struct cell_child *, const char *path, int *ret_parent);
+/* Makes the directory itself, if it may; *ret_parent is borrowed as above. */
+int mount_make_dir(struct cell_child *, const char *path, int *ret_parent);
 int mount_attach(int tree, int parent, const char *name);
 /* Forgets the cached directory: call it after a mount over a directory. */
 void mount_parent_forget(struct cell_child *);
 /* Is this in one of our own tmpfs mounts? */
 bool mount_is_own(const struct cell_child *, int fd);
+
+/*
+ * filesystem.c: new file systems that are not attached yet; attr are MOUNT_ATTR_*. The
+ * options end with NULL. 0 and a descriptor for the caller, or -errno.
+ */
+struct filesystem_option {
+	const char *name, *value;
+};
+int filesystem_new(
+    const char *type, const struct filesystem_option *, uint64_t attr, int *ret);
+/* size in bytes; -EINVAL: it is 0. */
+int filesystem_tmpfs(uint64_t size, const char *mode, uint64_t attr, int *ret);
+/* Attaches pts to this directory of devices, with its link ptmx. */
+int filesystem_pts(struct cell_child *, const char *dev);
 
 /* hide.c: covers a path of the view; then, before the view is entered, removes the
  * names of the covers. */
