@@ -384,7 +384,7 @@ is_seen(const struct lower *l, const char *real)
 	if (strcmp(real, "/") == 0 || view_has(l, real, RIGHT_READ | RIGHT_WRITE))
 		return true;
 	for (size_t i = 0; i < l->view_n; i++)
-		if (path_inside(l->view[i].target, real))
+		if (l->view[i].why != WHY_BASE && path_inside(l->view[i].target, real))
 			return true;
 	return false;
 }

@@ -206,7 +206,7 @@ BREAK(gate_limit_prompt, ROW(gate, 0)->kind = GATE_PROMPT)
 BREAK(gate_limit_by, ROW(gate, 0)->flags = GATE_BY_ANNOTATIONS)
 BREAK(gate_quota_by, ROW(gate, 0)->flags = GATE_BY_ANNOTATIONS; ROW(gate, 0)->rate = 0;
       ROW(gate, 0)->rate_ms = 0)
-BREAK(server_flag, ROW(server, 0)->flags = 2 * SERVER_LOGIN)
+BREAK(server_flag, ROW(server, 0)->flags = 2 * SERVER_TTY)
 BREAK(server_url, ROW(server, 0)->flags = SERVER_REMOTE)
 BREAK(exception_row, ROW(net, 1)->exception = 1)
 BREAK(exception_until, ROW(exception, 0)->until = 0)

@@ -433,7 +433,8 @@ rows_n(uint32_t kind)
 static uint32_t
 stride(uint32_t kind)
 {
-	return rows_n(kind) <= ROWS_MAX ? 1 : rows_n(kind) / SAMPLES;
+	return rows_n(kind) <= ROWS_MAX || kind == SEALED_MOUNTS ? 1
+								 : rows_n(kind) / SAMPLES;
 }
 
 /* Rows of which a column may change without effect. */
