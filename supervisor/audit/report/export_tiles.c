@@ -188,22 +188,33 @@ record(const char *log_dir, const char *out_dir, const struct logtree *t)
 }
 
 static int
+open_out(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int
 audit_tiles(const char *log_dir, const char *out_dir, uint64_t *ret_size)
 {
 	struct logtree *t = NULL;
 	int dir = -1, r;
 
 	r = logtree_open(log_dir, 0, &t);
-	if (r == 0 && mkdir(out_dir, 0777) < 0 && errno != EEXIST)
-		r = -errno;
-	if (r == 0) {
-		dir = open(out_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		r = dir < 0 ? -errno : 0;
-	}
-	if (r == 0)
+	if (r == 0 && (dir = open_out(out_dir)) < 0 && dir != -ENOENT)
+		r = dir;
+	if (r == 0 && dir >= 0)
 		r = check_published(t, dir);
 	if (r == 0)
 		r = record(log_dir, out_dir, t);
+	/* a directory is made when there is something to put into it */
+	if (r == 0 && dir < 0) {
+		if (mkdir(out_dir, 0777) < 0 && errno != EEXIST)
+			r = -errno;
+		else if ((dir = open_out(out_dir)) < 0)
+			r = dir;
+	}
 	for (unsigned int level = 0; r == 0 && level < TILE_LEVELS; level++)
 		r = put_level(t, dir, level);
 	if (r == 0)
