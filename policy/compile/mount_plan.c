@@ -182,6 +182,7 @@ put_system_path(struct lower *l, const char *path)
 	const struct way *way = fs_cache_way(l->tree->fs_cache, path);
 	struct view_row row = {
 	    .right = RIGHT_READ, .why = WHY_BASE, .optional = true, .at = l->server->at};
+	size_t before;
 	int r;
 
 	if (way == NULL)
@@ -190,7 +191,10 @@ put_system_path(struct lower *l, const char *path)
 	    (!S_ISREG(way->mode) && !S_ISDIR(way->mode)))
 		return 0;
 	row.kind = S_ISREG(way->mode) ? MOUNT_FILE : MOUNT_TREE;
+	before = l->view_n;
 	r = view_walk(l, path, row.at, &row.target);
+	for (size_t i = before; i < l->view_n; i++)
+		l->view[i].why = WHY_BASE; /* its links are every cell's, too */
 	row.source = row.target;
 	return r < 0 ? r : view_put(l, &row);
 }
