@@ -170,7 +170,7 @@ def swapped():
     check(any(x.get("reason") == "another log was in this place" for x in own(log, "open")))
 
 
-@test("a damaged kept checkpoint: named by verify and doctor, recorded, and the log goes on")
+@test("a damaged kept checkpoint: named by verify and doctor until a person removes it, recorded, and the log goes on")
 def damaged():
     env, log = home("damaged")
     name = os.listdir(log + ".kept")[0]
@@ -181,8 +181,17 @@ def damaged():
         within(name, said)
         session(env)
         within("damaged", own(log, "open")[-1]["reason"])
+        # it is not replaced: a next recorder would make the log intact
+        session(env)
+        status, said = verify(env)
+        equal(status, 3, said)
+        aside = name.replace(".", "-0.")
+        within(aside, said)
+        check(doctor(env).startswith("NO"), "doctor")
+        os.unlink(log + ".kept/" + aside)
         status, said = verify(env)
         equal(status, 0, said)
+        check(not doctor(env).startswith("NO"), "doctor")
     os.symlink("/etc/passwd", log + ".kept/000000000000.checkpoint")
     equal(verify(env)[0], 3)
 

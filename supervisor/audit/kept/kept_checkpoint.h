@@ -5,7 +5,8 @@
  *
  *	ID.checkpoint		of the log whose origin ends with ID: its last one, as
  *				signed; its time is the file's
- *	ID-SIZE.checkpoint	one that the log there did not continue
+ *	ID-SIZE.checkpoint	one that the log there did not continue; SIZE is 0 for a
+ *				file that is damaged
  *
  * The same user can remove both the log and these files; only a witness shows that.
  */

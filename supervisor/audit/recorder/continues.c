@@ -90,6 +90,8 @@ continues_check(struct ledger *l, uint64_t size, struct own *own, struct stopped
 		    r == -EBADMSG ? ", " : "", r == -EBADMSG ? kept[0].name : "",
 		    strerror(-r));
 		ret->reason = "a kept checkpoint is damaged or unreadable";
+		if (r == -EBADMSG)
+			memcpy(ret->kept.name, kept[0].name, sizeof(ret->kept.name));
 		own_text(own, KEY_REASON, ret->reason);
 		return;
 	}
@@ -104,13 +106,23 @@ continues_check(struct ledger *l, uint64_t size, struct own *own, struct stopped
 	own_number(own, KEY_BEFORE, ret->kept.ts);
 }
 
+/* Would continues_keep() replace this file? */
+static bool
+is_own_name(const struct ledger *l, const char *name)
+{
+	const char *id = strrchr(l->origin.name, '/');
+	size_t n = id == NULL ? 0 : strlen(id + 1);
+
+	return n > 0 && strncmp(name, id + 1, n) == 0 && name[n] == '.';
+}
+
 void
 continues_begin(struct ledger *l, const struct stopped *stopped)
 {
 	int r = 0;
 
-	if (stopped->reason != NULL &&
-	    strcmp(stopped->kept.cp.origin, l->origin.name) == 0)
+	/* what this log does not continue, or what is damaged, stays until a person removes it */
+	if (stopped->reason != NULL && is_own_name(l, stopped->kept.name))
 		r = kept_set_aside(l->kept_dir, &stopped->kept);
 	if (r < 0)
 		complain("unable to rename a kept checkpoint: %s", strerror(-r));
