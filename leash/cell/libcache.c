@@ -155,7 +155,8 @@ find_libs(const struct cell_order *order, struct lib lib[LIBS_MAX], size_t *ret_
 		const char *path = policy_str(order->policy, m[i].target);
 		struct lib found;
 
-		if (m[i].kind == MOUNT_TREE && tree_near(path))
+		/* the tree of every cell is a locale's */
+		if (m[i].kind == MOUNT_TREE && m[i].why != WHY_BASE && tree_near(path))
 			return -EXDEV;
 		if ((m[i].kind != MOUNT_FILE && m[i].kind != MOUNT_SYMLINK) ||
 		    !in_dir(path, &found))
