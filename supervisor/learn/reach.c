@@ -145,7 +145,8 @@ check_real(struct reach *r, struct draft *d, const struct learn *l)
 	return 0;
 }
 
-/* With --net, what the server is given can be sent to any host: no secret may be in it. */
+/* With --net, what the server is given can be sent to any host: no secret may be in it. A
+ * variable whose value looks like one has a placeholder (draft_variable). */
 static int
 check_given(const struct draft *d)
 {
@@ -156,18 +157,6 @@ check_given(const struct draft *d)
 			  "--net the server can send it to any host: give it as a "
 			  "variable with --secret, or learn without --net",
 		    at);
-		return EXIT_INPUT;
-	}
-	for (size_t i = 0; i < d->variable_n; i++) {
-		const struct draft_variable *v = &d->variable[i];
-
-		if (v->secret || v->value == NULL ||
-		    !secret_shaped_value(v->name, v->value))
-			continue;
-		log_error("the value of %s looks like a secret, and with --net the "
-			  "server can send it to any host: name the variable with "
-			  "--secret, or learn without --net",
-		    v->name);
 		return EXIT_INPUT;
 	}
 	return 0;
