@@ -28,6 +28,6 @@ now="$(cat $reads "$config" "$0" | sha256sum) $*"
 if said=$("$@" 2>&1); then
 	echo "$now" >"$passed"
 else
-	echo "$said" | grep -v -e ' warnings\{0,1\} generated' -e '^Suppressed '
+	echo "$said" | grep -av -e ' warnings\{0,1\} generated' -e '^Suppressed '
 	exit 1
 fi
