@@ -122,7 +122,7 @@ carried_put(const char *file, const struct entry *e)
 	fd = open(file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	r = fd < 0 ? -errno : fd_slurp(fd, DRAFT_MAX, &draft, &len);
 	fd_close(&fd);
-	out = r < 0 ? NULL : open_memstream(&text, &n);
+	out = draft == NULL ? NULL : open_memstream(&text, &n);
 	if (out != NULL) {
 		r = put(out, op, e, draft);
 		if (fclose(out) != 0)

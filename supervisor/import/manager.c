@@ -58,10 +58,8 @@ all_for_op(const struct entry *e)
 
 /* The entry is left, and the line of the policy is proposed. */
 static void
-propose(struct entry *e, const char *why)
+propose(struct entry *e, const struct entry_variable *v, const char *why)
 {
-	const struct entry_variable *v = first_reference(e);
-
 	if (strncmp(v->manager, op_scheme, strlen(op_scheme)) == 0)
 		e->proposed = v->manager;
 	entry_other(e, why, v->name);
@@ -70,15 +68,17 @@ propose(struct entry *e, const char *why)
 static void
 take_op(const struct client_file *f, struct entry *e)
 {
+	const struct entry_variable *v = first_reference(e);
 	size_t at = command_at(e);
 
 	if (at == 0) {
 		entry_other(
 		    e, "`op run` has options that kennel does not carry over", NULL);
-	} else if (first_reference(e) == NULL || !all_for_op(e)) {
+	} else if (v == NULL || !all_for_op(e)) {
 		entry_other(e, "`op run` has no op:// reference in its variables", NULL);
 	} else if (f->scope == SCOPE_PROJECT) {
-		propose(e, "a project's file refers to your secret manager: review it");
+		propose(
+		    e, v, "a project's file refers to your secret manager: review it");
 	} else {
 		e->manager = e->word[0];
 		e->word_n -= at;
@@ -90,6 +90,7 @@ take_op(const struct client_file *f, struct entry *e)
 void
 entry_take_manager(const struct client_file *f, struct entry *e)
 {
+	const struct entry_variable *v = first_reference(e);
 	const char *program = base_name(e->word[0]);
 
 	if (strcmp(program, "op") == 0 && e->word_n > 1 &&
@@ -105,6 +106,7 @@ entry_take_manager(const struct client_file *f, struct entry *e)
 			    NULL);
 			return;
 		}
-	if (first_reference(e) != NULL)
-		propose(e, "neither its client nor its command asks the secret manager");
+	if (v != NULL)
+		propose(
+		    e, v, "neither its client nor its command asks the secret manager");
 }

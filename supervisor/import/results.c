@@ -27,6 +27,16 @@ row_clear(struct result *row)
 	row->why = row->policy = NULL;
 }
 
+/* Replaces what the row reports; it takes over why. */
+static void
+row_set(struct result *row, enum trial how, char *why, const char *policy)
+{
+	row_clear(row);
+	row->how = how;
+	row->why = why;
+	row->policy = policy == NULL ? NULL : strdup(policy);
+}
+
 void
 results_add(struct results *r, const struct import_found *f, const struct entry *e,
     enum trial how, char *why, const char *policy)
@@ -46,10 +56,7 @@ results_add(struct results *r, const struct import_found *f, const struct entry 
 		row = &more[r->n++];
 		*row = (struct result){.file = f, .entry = e};
 	}
-	row_clear(row);
-	row->how = how;
-	row->why = why;
-	row->policy = policy == NULL ? NULL : strdup(policy);
+	row_set(row, how, why, policy);
 }
 
 void
@@ -67,8 +74,7 @@ results_lost(struct results *r, const struct import_found *f, const char *why)
 {
 	for (size_t i = 0; i < r->n; i++)
 		if (r->row[i].file == f && !is_left(&r->row[i]))
-			results_add(
-			    r, f, r->row[i].entry, TRIAL_FAILED, strdup(why), NULL);
+			row_set(&r->row[i], TRIAL_FAILED, strdup(why), NULL);
 }
 
 void
