@@ -484,11 +484,12 @@ arm(struct session *s)
 	loop_events(l, s->slot_agent_in, wanted);
 	loop_events(l, s->slot_server_out, read_server && s->error == 0 ? POLLIN : 0);
 	/* after the end of the input, watched for that of its reader: POLLERR, POLLHUP */
-	loop_events(l, s->slot_agent_out,
-	    s->to_agent.closed               ? 0
-	    : frame_queued(&s->to_agent) > 0 ? POLLOUT
-	    : s->last_at != 0 && !s->ended   ? POLLPRI
-					     : 0);
+	wanted = 0;
+	if (!s->to_agent.closed && frame_queued(&s->to_agent) > 0)
+		wanted = POLLOUT;
+	else if (!s->to_agent.closed && s->last_at != 0 && !s->ended)
+		wanted = POLLPRI;
+	loop_events(l, s->slot_agent_out, wanted);
 	if (s->slot_server_in >= 0)
 		loop_events(
 		    l, s->slot_server_in, frame_queued(&s->to_server) > 0 ? POLLOUT : 0);

@@ -27,7 +27,7 @@ bool id_key_same(const struct id_key *, const struct id_key *);
 /* True if both are ids, and one value. */
 bool id_same(struct json, struct json);
 /* The same bytes. */
-bool id_spelled(struct json, const uint8_t *id, size_t len);
+bool id_spelled(struct json id, const uint8_t *as, size_t len);
 /* True if this is a string that reads as a number in decimal: *ret is that number's key.
  * Some servers answer request 1 with the id "1", and the common SDKs accept that. */
 bool id_of_text(struct json id, struct id_key *ret);
