@@ -95,17 +95,31 @@ policy_require(
 	return NULL;
 }
 
+/* The limit that the policy sets, or NULL. */
+static const struct sealed_limit *
+limit_set(
+    const struct policy *p, const struct sealed_server *s, enum sealed_limit_kind kind)
+{
+	const struct sealed_limit *l = p->limit + s->limits.first;
+
+	for (uint32_t i = 0; i < s->limits.n; i++)
+		if (l[i].kind == (uint32_t)kind)
+			return &l[i];
+	return NULL;
+}
+
 uint64_t
 policy_limit(
     const struct policy *p, const struct sealed_server *s, enum sealed_limit_kind kind)
 {
-	uint32_t i;
+	const struct sealed_limit *l = limit_set(p, s, kind);
 
-	for (i = 0; i < s->limits.n; i++)
-		if (p->limit[s->limits.first + i].kind == kind)
-			return p->limit[s->limits.first + i].value;
-	if (kind == TIMEOUT_MOST)
-		return policy_limit(p, s, TIMEOUT_CALL);
+	if (l == NULL && kind == TIMEOUT_MOST) {
+		kind = TIMEOUT_CALL;
+		l = limit_set(p, s, kind);
+	}
+	if (l != NULL)
+		return l->value;
 	return (size_t)kind < ARRAY_LEN(limits) ? limits[kind].value : 0;
 }
 
