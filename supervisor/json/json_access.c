@@ -70,11 +70,12 @@ json_folds(const char *text, size_t len, const char *name)
 const char *
 json_key_text(const struct json *key, char out[JSON_KEY_MAX], size_t *ret_len)
 {
-	const char *text = (const char *)key->at + 1;
+	const char *text;
 
 	*ret_len = 0;
 	if (key->at == NULL)
 		return NULL;
+	text = (const char *)key->at + 1;
 	*ret_len = key->len - 2;
 	if (memchr(text, '\\', *ret_len) == NULL)
 		return text;
