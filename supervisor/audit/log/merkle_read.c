@@ -120,9 +120,10 @@ segment_of(struct logtree *t, uint64_t idx, struct logtree_segment **ret)
 		return -ENOENT;
 	if (!t->segment[i - 1].open)
 		r = open_segment(t, &t->segment[i - 1]);
-	if (r == 0)
-		*ret = &t->segment[i - 1];
-	return r;
+	if (r < 0)
+		return r;
+	*ret = &t->segment[i - 1];
+	return 0;
 }
 
 /* ---- hashes ---------------------------------------------------------------------- */
