@@ -56,7 +56,7 @@ enum question_answer {
 	ANSWER_SESSION, /* also for the same request later in this session */
 	ANSWER_DENY,
 	ANSWER_NOBODY,    /* timeout; counts as a refusal */
-	ANSWER_WITHDRAWN, /* the requester withdrew it; never passed to fn */
+	ANSWER_WITHDRAWN, /* by the requester: not passed to fn; or by queue_close */
 	ANSWER_OK,        /* the value is saved, the proposal is accepted */
 	ANSWER_CANCELLED, /* closed without that */
 	ANSWER_FAILED,    /* the keeper refused the value */
@@ -151,8 +151,8 @@ struct queue;
 int queue_new(struct loop *, uint64_t wait_ms, struct queue **ret);
 /* Withdraws pending requests. */
 void queue_free(struct queue *);
-/* No answer can be used any more: pending requests end with ANSWER_NOBODY, and new ones get
- * -ENOBUFS. */
+/* No answer can be used any more: pending requests end with ANSWER_WITHDRAWN, which is a
+ * refusal and passed to their fn, and new ones get -ENOBUFS. */
 void queue_close(struct queue *);
 
 /*

@@ -212,7 +212,8 @@ arm(struct queue *q)
 	return q->timer < 0 ? -ENOBUFS : 0;
 }
 
-/* Removes it before calling back, because the callback may add a request. */
+/* Removes it before calling back, because the callback may add a request. by: NULL if the
+ * requester itself withdrew it, which needs no answer. */
 static void
 end(struct queue *q, struct question *at, enum question_answer answer,
     const struct answerer *by)
@@ -223,7 +224,7 @@ end(struct queue *q, struct question *at, enum question_answer answer,
 	(void)arm(q); /* cannot fail: a timer was just released, or none is needed */
 	if (q->seen != NULL)
 		q->seen(q->seen_arg, &gone, answer);
-	if (answer != ANSWER_WITHDRAWN)
+	if (by != NULL)
 		gone.fn(gone.arg, gone.number, answer, by);
 }
 
@@ -249,7 +250,7 @@ queue_close(struct queue *q)
 
 	q->closed = true;
 	while ((at = soonest(q)) != NULL)
-		end(q, at, ANSWER_NOBODY, &nobody);
+		end(q, at, ANSWER_WITHDRAWN, &nobody);
 }
 
 static bool

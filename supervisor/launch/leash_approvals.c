@@ -149,6 +149,7 @@ on_answer(
 	    [ANSWER_SESSION] = LEASH_SESSION,
 	    [ANSWER_DENY] = LEASH_DENY,
 	    [ANSWER_NOBODY] = LEASH_NOBODY,
+	    [ANSWER_WITHDRAWN] = LEASH_NOBODY, /* the input of the agent has ended */
 	};
 	struct program *p = arg;
 	bool agreed = answer == ANSWER_ONCE || answer == ANSWER_SESSION;
@@ -163,7 +164,7 @@ on_answer(
 	if (r < 0 && agreed) /* write-ahead auditing: no record, no approval */
 		p->answer = LEASH_NOBODY;
 	if (r < 0 || !agreed || p->control->o.report == NULL)
-		told(p, answer != ANSWER_NOBODY);
+		told(p, answer != ANSWER_NOBODY && answer != ANSWER_WITHDRAWN);
 }
 
 void

@@ -476,6 +476,24 @@ factors(void **state)
 	assert_string_equal(said, "q1:once:42 q2:deny:42 q3:deny:42 ");
 }
 
+/* A requester whose question cannot be answered any more gets no answer of a person. */
+static void
+closed(void **state)
+{
+	uint32_t n;
+
+	(void)state;
+	begin(60000);
+	assert_int_equal(ask(1, &n), 0);
+	assert_int_equal(ask(2, &n), 0);
+	queue_close(queue);
+	assert_string_equal(said, "q1:withdrawn:0 q2:withdrawn:0 ");
+	assert_int_equal(answer(n, 2, ANSWER_ONCE), -ENOENT);
+	assert_int_equal(ask(3, &n), -ENOBUFS);
+	queue_free(queue);
+	assert_string_equal(said, "q1:withdrawn:0 q2:withdrawn:0 ");
+}
+
 int
 main(void)
 {
@@ -495,6 +513,7 @@ main(void)
 	    cmocka_unit_test(refusal_times),
 	    cmocka_unit_test(lifted),
 	    cmocka_unit_test(factors),
+	    cmocka_unit_test(closed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
