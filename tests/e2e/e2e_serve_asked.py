@@ -100,14 +100,20 @@ def answered(h, call, method):
 
 @test("an elicitation has the server's name on each line, whatever the message is; one without a text is refused")
 def elicitations():
-    h = Hub(server("a"), server("b"), capabilities=CAPS)
+    def hub():
+        return Hub(server("a"), server("b"), capabilities=CAPS)
+    h = hub()
     for message, shown in MESSAGES:
         got = answered(h, h.post_call("a.ask", {"method": "elicitation/create", "params": form(message=message)}), "elicitation/create")
         equal(got, form(message=shown), message)
     for params, shown in PASSES:
         got = answered(h, h.post_call("a.ask", {"method": "elicitation/create", "params": params}), "elicitation/create")
         equal(got, shown)
-    for params, why in REFUSED:
+    for i, (params, why) in enumerate(REFUSED):
+        if i % 30 == 0:  # a server asks 40 times at once, then three in a second
+            h.none("elicitation/create")
+            h.close()
+            h = hub()
         r = json.loads(h.said("a.ask", method="elicitation/create", params=params))
         equal(r["error"]["code"], -32602, params)
         within(why, r["error"]["message"], params)
