@@ -3,6 +3,7 @@
  * for an approval, and computes when the next deadline is due. kennel answers a
  * request whose deadline passes.
  */
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 
@@ -16,6 +17,7 @@
 #include "supervisor/mcp/rpc.h"
 
 #define LAST_NS       (30000 * LOOP_MS)
+#define UNREAD_NS     (300 * LOOP_MS) /* by an agent whose requests are all answered */
 #define LATE_TEXT     "the input has ended, and the server did not answer within 30 s"
 #define GONE_TEXT     "the input of the agent has ended"
 #define NO_START_TEXT "the server did not answer its first request in time"
@@ -173,6 +175,33 @@ unread_at(const struct session *s)
 	return s->unread_since + s->call_ns;
 }
 
+/* True if a request of the agent has no answer yet. */
+static bool
+under_way(const struct session *s)
+{
+	return s->asked.open > 0 || s->held != NULL || s->replay.waiting.len > 0;
+}
+
+/* True if no request is in what was read of the agent's input. */
+static bool
+is_read(const struct session *s)
+{
+	return frame_rest(&s->from_agent) == 0;
+}
+
+/* When the session ends after the end of its input: of an agent that does not read, sooner. */
+static uint64_t
+last_due(const struct session *s)
+{
+	uint64_t unread = s->last_read.at + UNREAD_NS;
+
+	if (s->last_at == 0 || s->ended)
+		return UINT64_MAX;
+	if (s->last_read.left == 0 || !s->agent_eof || !is_read(s) || unread > s->last_at)
+		return s->last_at;
+	return unread;
+}
+
 uint64_t
 session_next_timer(struct session *s, uint64_t now)
 {
@@ -195,8 +224,8 @@ session_next_timer(struct session *s, uint64_t now)
 	at = due < at ? due : at;
 	due = health_next(s);
 	at = due < at ? due : at;
-	if (s->last_at != 0 && !s->ended && s->last_at < at)
-		at = s->last_at;
+	due = last_due(s);
+	at = due < at ? due : at;
 	due = session_log_behind(s) ? now + REPORT_LATE_MS * LOOP_MS : UINT64_MAX;
 	return due < at ? due : at;
 }
@@ -206,8 +235,10 @@ session_next_timer(struct session *s, uint64_t now)
 /*
  * The end of the agent's input, while its output still has a reader: `printf ... | kennel
  * run NAME`. The requests under way get their answers, each until its deadline and all of
- * them for 30 s at most. No person is asked any more: a question would outlive the
- * agent that it is asked for. A reader that goes away ends the session at once.
+ * them for 30 s at most; then the agent gets what is left for it, as long as it reads. A
+ * client that leaves without reading waits only 2 s, so 300 ms count as not reading. No
+ * person is asked any more: a question would outlive the agent that it is asked for. A
+ * reader that goes away ends the session at once.
  *
  *	agent			kennel			server
  *	   -- tools/call 7 -->	     -------------->
@@ -261,11 +292,34 @@ last_begin(struct session *s)
 	answer_asking(s);
 }
 
-bool
-last_done(const struct session *s)
+void
+last_leave(struct session *s)
 {
-	return s->agent_eof && s->asked.open == 0 && s->held == NULL &&
-	       s->replay.waiting.len == 0;
+	int r;
+
+	do /* what the closed end has left: as much as a pipe or socket holds */
+		r = frame_fill(&s->from_agent);
+	while (r > 0 && frame_rest(&s->from_agent) < FRAME_MAX);
+	if (r == -ENOMEM)
+		s->error = r;
+	else if (r <= 0 && r != -EAGAIN)
+		s->agent_eof = true;
+	s->leaving = true;
+	last_begin(s);
+}
+
+bool
+last_done(struct session *s, bool room)
+{
+	size_t left = frame_queued(&s->to_agent);
+	uint64_t now = loop_now();
+
+	if (s->last_read.left == 0 || left < s->last_read.left)
+		s->last_read.at = now;
+	s->last_read.left = under_way(s) ? 0 : left;
+	if (!s->agent_eof || under_way(s))
+		return false;
+	return left == 0 ? room : is_read(s) && now >= s->last_read.at + UNREAD_NS;
 }
 
 void

@@ -149,6 +149,10 @@ struct session {
 	uint64_t start_at;         /* on the session's clock; 0: not waiting */
 	/* on loop_now()'s: the input has ended, and answers come until then; 0: it has not */
 	uint64_t last_at;
+	struct { /* since then: the last request, and what was written to the agent */
+		uint64_t at; /* when a request was under way or the agent read, at last */
+		size_t left; /* bytes for the agent then; 0: a request was under way */
+	} last_read;
 	uint64_t active_at;
 	/* on the session's clock: the server reads none of a full queue; 0: it does */
 	uint64_t unread_since;
@@ -254,8 +258,11 @@ void server_oversize(struct session *, uint64_t len);
 /* deadline.c: after the end of the agent's input */
 /* The input ends, or will: withdraws questions; ends the session if its output is not read. */
 void last_begin(struct session *);
-/* True if the input has ended and no request is left. */
-bool last_done(const struct session *);
+/* The same, and there is no room for the requests that the input still has: they wait. */
+void last_leave(struct session *);
+/* True if the input has ended, no request is left, and the agent has or does not read what
+ * is left for it. room: nothing but the agent keeps kennel from the rest of the input. */
+bool last_done(struct session *, bool room);
 /* Ends what takes too long. */
 void last_check(struct session *, uint64_t now);
 

@@ -466,7 +466,7 @@ arm(struct session *s)
 		s->last_at = 0;
 		agent_gone(s);
 	}
-	if (s->last_at != 0 && room_for_agent(s) && last_done(s))
+	if (s->last_at != 0 && last_done(s, room_for_agent(s)))
 		session_stop(s, "agent closed its end");
 	if (s->o.server_in >= 0 &&
 	    (s->to_server.closed ||
@@ -512,10 +512,8 @@ agent_ready(struct loop *l, int fd, short revents, void *arg)
 	/* Polled only for its end: remaining input is read when there is room, but
 	 * the end begins now. */
 	if (!room_for_agent(s)) {
-		if ((revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0) {
-			s->leaving = true;
-			last_begin(s);
-		}
+		if ((revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0)
+			last_leave(s);
 		arm(s);
 		return;
 	}

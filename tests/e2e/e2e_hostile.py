@@ -23,9 +23,9 @@ def b64(data):
     return base64.b64encode(data).decode()
 
 
-def session(more="", *says, version="2025-11-25", hello=True, **how):
-    body = "    run %s\n    read %s\n    tool allow *\n    timeout call %dms\n%s\n" % (
-        words(PYTHON, SERVER, *[b64(x) for x in says]), words(HERE), CALL_S * 1000, more)
+def session(more="", *says, version="2025-11-25", hello=True, call="%dms" % (CALL_S * 1000), **how):
+    body = "    run %s\n    read %s\n    tool allow *\n    timeout call %s\n%s\n" % (
+        words(PYTHON, SERVER, *[b64(x) for x in says]), words(HERE), call, more)
     s = kennel_run(body, **how)
     if hello:
         equal(s.initialize(version).get("result", {}).get("serverInfo", {}).get("name"), "bad",
@@ -294,20 +294,46 @@ def deaf():
         ends(s)
 
 
+def fill(s, seconds=0.4):
+    """Sends requests until none is taken for so long."""
+    os.set_blocking(s.w, False)
+    sent, rest, since = 0, b"", time.time()
+    while sent < 64 << 20 and time.time() - since < seconds:
+        if not rest:
+            s.n += 1
+            rest = json.dumps({"jsonrpc": "2.0", "id": s.n, "method": "x/y", "params": ["x" * 60000]}).encode() + b"\n"
+        try:
+            n = os.write(s.w, rest)
+        except BlockingIOError:
+            time.sleep(0.01)
+            continue
+        sent, rest, since = sent + n, rest[n:], time.time()
+    check(256 << 10 < sent < 64 << 20, "%d bytes were taken" % sent)
+
+
 @test("an agent that fills a deaf server's pipe and leaves: all gone in two seconds")
 def stuffed():
-    s = session()
-    check("result" in tool(s, "deaf")[0])
-    os.set_blocking(s.w, False)
-    line = json.dumps({"jsonrpc": "2.0", "id": 5, "method": "x/y", "params": ["x" * 60000]}).encode() + b"\n"
-    sent = 0
-    try:
-        while sent < 64 << 20:
-            sent += os.write(s.w, line)
-    except BlockingIOError:
-        pass
-    check(sent < 64 << 20, "all of it was taken")
-    ends(s)
+    for leaves in ("both", "sockets", "input", "early"):
+        s = session(socket_stdio=leaves == "sockets")
+        check("result" in tool(s, "deaf")[0])
+        fill(s, 0.05 if leaves == "early" else 0.4)
+        if leaves in ("both", "early"):
+            s.p.stdout.close()
+        ends(s)  # "input": a server that reads nothing of what is under way is lost after `timeout call`
+
+
+@test("an agent that fills the pipe of a server that reads nothing for ten minutes, and leaves")
+def stuffed_long():
+    for leaves in ("both", "sockets", "one request"):
+        s = session(call="10m", socket_stdio=leaves == "sockets")
+        check("result" in tool(s, "deaf")[0])
+        if leaves == "one request":  # which stays in a pipe that has room
+            s.send({"jsonrpc": "2.0", "id": 77, "method": "x/y"})
+        else:
+            fill(s)
+        if leaves != "sockets":
+            s.p.stdout.close()
+        ends(s)
 
 
 @test("signals to PID 1 of its cell: the session ends or goes on, nothing stays")
