@@ -113,6 +113,7 @@ is_own_name(const struct ledger *l, const char *name)
 	const char *id = strrchr(l->origin.name, '/');
 	size_t n = id == NULL ? 0 : strlen(id + 1);
 
+	/* NOLINTNEXTLINE(bugprone-not-null-terminated-result): more follows */
 	return n > 0 && strncmp(name, id + 1, n) == 0 && name[n] == '.';
 }
 
