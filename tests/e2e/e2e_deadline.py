@@ -214,6 +214,7 @@ def reader_gone():
 @test("what the server asks of the agent after the end of its input is refused, and the call goes on")
 def asks():
     got, t, r = piped(body("    elicitation allow"), HELLO, READY, call(1, "ask"))
+    check("result" in got.get(1, {}), got, r.stderr)
     within("input", got[1]["result"]["content"][0]["text"])
     check(t < 5, t)
 

@@ -552,7 +552,9 @@ def task_pages():
         h = Hub(server("one", capabilities=caps, last_cursor=[last]), server("two", capabilities=caps, last_cursor=[last]))
         ids = []
         for s in ("one", "two"):
-            ids.append(h.do(s + ".task", task={})["result"]["task"]["taskId"])
+            got = h.do(s + ".task", task={})
+            check("result" in got, got, last)
+            ids.append(got["result"]["task"]["taskId"])
         first = h.ask("tasks/list", {"cursor": None})["result"]
         equal([t["taskId"] for t in first["tasks"]], ids[:1], last)
         second = h.ask("tasks/list", {"cursor": first["nextCursor"]})["result"]

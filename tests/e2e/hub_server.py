@@ -299,7 +299,7 @@ def own_tools():
 
 def listing(key, items):
     def fn(i, p):
-        at = int(p.get("cursor", "0"))
+        at = int(p.get("cursor") or 0)
         if at > 0 and config["exit_page"]:
             os._exit(3)
         if config["endless"]:

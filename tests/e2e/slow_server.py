@@ -32,9 +32,9 @@ def progress(m, a):
 
 
 def ask(m, a):
+    waiting["q"] = m["id"]  # before the answer can come
     say({"id": "q", "method": "elicitation/create", "params": {
         "message": "?", "requestedSchema": {"type": "object", "properties": {}}}})
-    waiting["q"] = m["id"]
 
 
 def call(m):
