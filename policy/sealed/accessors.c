@@ -95,16 +95,14 @@ policy_require(
 	return NULL;
 }
 
-/* The limit that the policy sets, or NULL. */
+/* The limit that the policy sets, or NULL. p may be NULL for a server without any. */
 static const struct sealed_limit *
 limit_set(
     const struct policy *p, const struct sealed_server *s, enum sealed_limit_kind kind)
 {
-	const struct sealed_limit *l = p->limit + s->limits.first;
-
 	for (uint32_t i = 0; i < s->limits.n; i++)
-		if (l[i].kind == (uint32_t)kind)
-			return &l[i];
+		if (p->limit[s->limits.first + i].kind == (uint32_t)kind)
+			return &p->limit[s->limits.first + i];
 	return NULL;
 }
 
