@@ -289,7 +289,7 @@ def environment_exact():
                         "DBUS_SESSION_BUS_ADDRESS": "unix:path=/run/x"})
     s.initialize()
     env = dict(line.split("=", 1) for line in s.text("env").splitlines())
-    equal(sorted(env), sorted(["PATH", "HOME", "USER", "LANG", "TMPDIR", "MODE", "PASSED", "FROM_ENV",
+    equal(sorted(env), sorted(["PATH", "HOME", "USER", "LANG", "TMPDIR", "XDG_RUNTIME_DIR", "MODE", "PASSED", "FROM_ENV",
                                "FROM_FILE", "FROM_CMD"]))
     equal((env["MODE"], env["PASSED"]), ("test", "on"))
     equal([env[k] for k in ("FROM_ENV", "FROM_FILE", "FROM_CMD")], ["***"] * 3)
