@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <spawn.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,17 +18,6 @@
 #include "shim/base/fd.h"
 
 extern char **environ;
-
-/* The directory of a path, which is "." for a plain name. */
-static bool
-folder_of(const char *path, char out[PATH_MAX])
-{
-	const char *slash = strrchr(path, '/');
-	size_t n = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
-
-	return snprintf(out, PATH_MAX, "%.*s", n == 0 ? 1 : (int)n, n == 0 ? "." : path) <
-	       PATH_MAX;
-}
 
 static int
 git_start(const char *folder, const char *object, int out, pid_t *ret)
@@ -88,7 +76,8 @@ git_text_read(void *arg, const char *path, size_t max, char **ret, size_t *ret_l
 	/* what is outside of the file's directory may be outside of the repository */
 	if (strncmp(path, g->file, n) != 0 || (n == 0 && path[0] == '/'))
 		return -EXDEV;
-	if (!folder_of(g->file, folder) ||
+	if (snprintf(folder, sizeof(folder), "%.*s", n > 0 ? (int)n : 1,
+		n > 0 ? g->file : ".") >= (int)sizeof(folder) ||
 	    snprintf(object, sizeof(object), "%s:./%s", g->revision, path + n) >=
 		(int)sizeof(object))
 		return -ENAMETOOLONG;
