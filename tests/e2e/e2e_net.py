@@ -70,6 +70,46 @@ def outcomes():
     equal(start["fields"]["request"], end["fields"]["request"])
 
 
+@test("audit egress: a filter chooses connections: a row is the same with and without each filter", seconds=60)
+def filters():
+    def asked(*words):
+        r = run([KENNEL, "audit", "egress", "--json", "--no-header", *words])
+        equal(r.returncode, 0, r.stderr)
+        return {x["idx"]: x for x in map(json.loads, r.stdout.splitlines())}
+
+    def when(ts):
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(ts / 1e9))
+    def slow(s, server):
+        time.sleep(2.2)
+        world.hello(s, server)
+    world.Server("9.8.7.12", 5094, world.hello)
+    world.Server("9.8.7.12", 5093, slow)
+    world.Server("9.8.7.12", 443, world.hello)
+    grants = "".join("net allow db.test.example:%s\n    " % x for x in ("5094 plain", "5093 plain", "443"))
+    # the first of its name; one that passes a second; refused by name, and by what it sends
+    probe(grants, ["tcp", "db.test.example", 5094, "x"])
+    probe(grants, ["tcp", "db.test.example", 5093, "x"], ["tcp", "db.test.example", 5094, "x"],
+          ["tcp", "no.test.example", 5094], ["tcp", "db.test.example", 443, "no TLS"])
+    recorded(name="db.test.example", port=443, verdict="deny")
+    every = asked()
+    (held,) = [x for x in every.values() if x["port"] == 5093]
+    check(held["duration_us"] > 2e6 and held["outcome"] == "connected", held)
+    (ts,) = [e["ts"] for e in audit("--kind", "egress") if e["idx"] == held["idx"]]
+    inside = when(ts + 1.2e9)
+    some = [("--verdict", "deny"), ("--verdict", "allow"), ("--to", inside), ("--from", inside), ("--session", held["session"]),
+            ("--session", held["session"][:8], "--verdict", "deny"), ("--server", "t"), ("--server", "none"), ("--rule", held["rule"])]
+    for chosen in some:
+        part = asked(*chosen)
+        for idx, row in part.items():
+            equal(row, every.get(idx), chosen)
+        equal(len(part) < len(every) or chosen == ("--server", "t"), True, chosen)
+    # control: what each is to choose
+    check(held["idx"] in asked("--to", inside) and held["idx"] in asked("--from", inside), "the one at that time")
+    equal({x["verdict"] for x in asked("--verdict", "deny").values()}, {"deny"})
+    equal(set(asked("--verdict", "deny")) | set(asked("--verdict", "allow")), set(every))
+    equal({x["session"] for x in asked("--session", held["session"]).values()}, {held["session"]})
+
+
 @test("TLS 1.3 and 1.2 to a granted name, verified by the client, without a proxy variable")
 def tls():
     s = world.Server("9.8.7.10", 443, world.hello, wrap=world.tls())

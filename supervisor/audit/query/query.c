@@ -120,6 +120,24 @@ words_of(int r)
 			      : "the log is damaged; run \"kennel audit verify\"";
 }
 
+/* The filters choose rows from here on; no record is left unread. */
+static void
+read_all(struct ask *ask)
+{
+	ask->choice = ask->q;
+	ask->q = (struct query){.verb = ask->choice.verb,
+	    .kinds = ask->choice.kinds,
+	    .to_ns = INT64_MAX,
+	    .diff = ask->choice.diff,
+	    .diff_by = ask->choice.diff_by};
+}
+
+bool
+query_chooses(const struct ask *ask, const struct log_record *record)
+{
+	return options_match(&ask->choice, record);
+}
+
 static int
 run(const struct verb *verb, const struct query *q, struct log_view *view, FILE *out,
     uint64_t skip, uint64_t *ret_rows, const char **ret_why)
@@ -147,6 +165,8 @@ run(const struct verb *verb, const struct query *q, struct log_view *view, FILE 
 		r = session_find(view, &ask.q.session, session);
 	if (r < 0)
 		goto out;
+	if (verb->whole)
+		read_all(&ask);
 	table_begin(&ask.table, q, view, verb->column, verb->column_n);
 	r = log_scan_each(view, &ask.q, verb->see != NULL ? verb->see : see_plain, &ask);
 	if (r == 0 && verb->end != NULL)

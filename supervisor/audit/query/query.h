@@ -44,13 +44,15 @@ enum {
 struct verb;
 struct ask {
 	const struct verb *verb;
-	struct query q; /* the verb may narrow it */
+	struct query q;      /* the verb may narrow it */
+	struct query choice; /* of a `whole` verb: which records are of interest */
 	struct log_view *view;
 	struct table table;
 	const char *word; /* the verb's argument; NULL: none */
 	struct groups *groups;
 	struct groups *chosen; /* sessions of which the query selects a record */
-	uint64_t number, from_ns;
+	uint64_t number;
+	uint64_t from_ns;        /* as the query has it, whatever the verb reads */
 	uint64_t left_out;       /* records that --absent or --installs would add */
 	struct groups *installs; /* their sessions (session_installs) */
 	void *own;               /* freed with the ask */
@@ -66,6 +68,9 @@ struct verb {
 	} operand;         /* audit_help.c names it */
 	const char *may;   /* option letters (options.c) beyond the common ones */
 	const char *kinds; /* "exec call": only these records; NULL: all */
+	/* What a row says depends on records that the query may not select: `see` gets all
+	 * records of these kinds, and query_chooses() says which choose rows. */
+	bool whole;
 	const struct column *column;
 	size_t column_n;
 	int (*begin)(struct ask *); /* NULL: nothing; -EINVAL rejects the word */
@@ -76,6 +81,8 @@ struct verb {
 };
 #define COLUMNS(array) (array), ARRAY_LEN(array)
 
+/* Does the query of a `whole` verb select the record? */
+bool query_chooses(const struct ask *, const struct log_record *);
 /* Prints a row whose columns are named after fields of the record, for each record
  * that the verb's match accepts. */
 int see_plain(void *ask, const struct log_record *);

@@ -373,7 +373,7 @@ session_left_out(struct ask *ask, const struct log_record *record)
 		row = group_at(ask->installs, &record->session, 1);
 	if (row == NULL || row->flag == 0)
 		return false;
-	if (record->ts >= ask->from_ns)
+	if (query_chooses(ask, record))
 		table_left_out(&ask->table, TABLE_INSTALLS, ++ask->left_out);
 	return true;
 }

@@ -45,7 +45,6 @@ static int
 begin_odd(struct ask *ask)
 {
 	ask->groups = group_new();
-	ask->q.from_ns = 0; /* earlier records give the baseline */
 	return ask->groups != NULL ? 0 : -ENOMEM;
 }
 
@@ -91,14 +90,17 @@ see_thing(struct ask *ask, const struct log_record *record, bool allowed, bool i
 
 /* Adds a row for each hour of each server, keyed "00000495063". */
 static int
-see_hour(struct ask *ask, const struct log_record *record)
+see_hour(struct ask *ask, const struct log_record *record, bool in)
 {
 	char hour[24];
+	struct group_row *row;
 	const char *part[] = {log_record_text(record, "server"), "hour", hour, "rate"};
 
 	(void)snprintf(hour, sizeof(hour), "%011" PRIu64, record->ts / HOUR_NS);
-	if (group_count(ask->groups, record, part, ARRAY_LEN(part)) == NULL)
+	row = group_count(ask->groups, record, part, ARRAY_LEN(part));
+	if (row == NULL)
 		return -E2BIG;
+	row->flag |= in;
 	return 0;
 }
 
@@ -129,7 +131,7 @@ see_odd(void *arg, const struct log_record *record)
 {
 	struct ask *ask = arg;
 	bool allowed = log_record_is(record, "verdict", "allow");
-	bool in = record->ts >= ask->from_ns;
+	bool in = query_chooses(ask, record); /* the others give the baseline */
 	int r;
 
 	/* an answer is not an action of its own */
@@ -138,7 +140,7 @@ see_odd(void *arg, const struct log_record *record)
 		return 0;
 	r = see_thing(ask, record, allowed, in);
 	if (r == 0)
-		r = see_hour(ask, record);
+		r = see_hour(ask, record, in);
 	if (r == 0 && in)
 		r = see_start(ask, record);
 	return r;
@@ -162,7 +164,7 @@ end_odd(struct ask *ask)
 		if (strcmp(server, t->part[SERVER]) != 0)
 			sum = hours = 0;
 		server = t->part[SERVER];
-		if (t->last_ts >= ask->from_ns && t->n >= RATE_LEAST && hours > 0 &&
+		if (t->flag && t->n >= RATE_LEAST && hours > 0 &&
 		    t->n * hours > RATE_FACTOR * sum) {
 			(void)snprintf(detail, sizeof(detail),
 			    "in this hour; the mean of the hours before is %" PRIu64,
@@ -180,6 +182,7 @@ const struct verb verbs_anomalies[] = {
     {.name = "anomalies",
 	.may = "",
 	.kinds = "start exec call refused egress",
+	.whole = true,
 	.column = odd_column,
 	.column_n = ARRAY_LEN(odd_column),
 	.begin = begin_odd,

@@ -77,12 +77,10 @@ is_meant(const struct ask *ask, const char *name, const char *other, const char 
 	       (address != NULL && strcmp(address, word) == 0) || in_cidr(word, address);
 }
 
-/* "First" refers to the whole log, not to the queried range. */
 static int
 begin_egress(struct ask *ask)
 {
 	ask->groups = group_new();
-	ask->q.from_ns = 0;
 	return ask->groups != NULL ? session_installs(ask) : -ENOMEM;
 }
 
@@ -93,7 +91,7 @@ enum { IDX, TIME, OUTCOME = 7, FIRST = 12 };
  * port. "request" is its number; the writer is the leash, of which a session may have
  * several.  Records of earlier versions have no number and are not joined. */
 enum { SESSION, SERVER, NAME, RULE, WRITER, REQUEST };
-enum { IS_OPEN = 1, IS_FIRST = 2 };
+enum { IS_OPEN = 1, IS_FIRST = 2, IS_CHOSEN = 4 };
 
 static struct group_row *
 open_row(struct ask *ask, const struct log_record *record)
@@ -108,6 +106,22 @@ open_row(struct ask *ask, const struct log_record *record)
 	};
 
 	return group_at(ask->groups, part, ARRAY_LEN(part));
+}
+
+/* A record chooses its connection.  The verdict of a row is that of its last record. */
+static bool
+chooses(const struct ask *ask, const struct log_record *record)
+{
+	struct query any = ask->choice;
+
+	any.verdict = NULL;
+	return options_match(&any, record);
+}
+
+static bool
+has_verdict(const struct ask *ask, const char *verdict)
+{
+	return ask->choice.verdict == NULL || strcmp(ask->choice.verdict, verdict) == 0;
 }
 
 /* What became of the connection, by its last record. */
@@ -131,7 +145,14 @@ put_record(struct ask *ask, const struct log_record *record,
     const struct group_row *start, bool first)
 {
 	struct table *table = &ask->table;
+	const char *verdict = log_record_text(record, "verdict");
 
+	if (!chooses(ask, record) && (start == NULL || !(start->flag & IS_CHOSEN)))
+		return;
+	if (!has_verdict(ask, verdict != NULL ? verdict : "") ||
+	    !is_meant(ask, log_record_text(record, "name"), grant_other_name(record),
+		log_record_text(record, "address")))
+		return;
 	for (size_t i = 0; i < ARRAY_LEN(egress_column); i++) {
 		if (i == OUTCOME)
 			table_text(table, outcome_of(record));
@@ -152,7 +173,8 @@ put_open(struct ask *ask, const struct group_row *row, const char *outcome)
 {
 	struct table *table = &ask->table;
 
-	if (row->first_ts < ask->from_ns || !is_meant(ask, row->part[NAME], NULL, NULL))
+	if (!(row->flag & IS_CHOSEN) || !has_verdict(ask, "allow") ||
+	    !is_meant(ask, row->part[NAME], NULL, NULL))
 		return;
 	table_number(table, row->first_idx);
 	table_number(table, row->first_ts);
@@ -177,7 +199,8 @@ see_start(struct ask *ask, const struct log_record *record, bool first)
 		return -E2BIG;
 	if (row->flag & IS_OPEN)
 		put_open(ask, row, "end lost"); /* its number is used again */
-	row->flag = IS_OPEN | (first ? IS_FIRST : 0);
+	row->flag =
+	    IS_OPEN | (first ? IS_FIRST : 0) | (chooses(ask, record) ? IS_CHOSEN : 0);
 	row->first_idx = record->idx;
 	row->first_ts = record->ts;
 	row->sum = 0;
@@ -209,10 +232,8 @@ see_egress(void *arg, const struct log_record *record)
 			return -E2BIG;
 		first = (start->flag & IS_FIRST) != 0 || first;
 	}
-	if (record->ts >= ask->from_ns && is_meant(ask, part[1], grant_other_name(record),
-					      log_record_text(record, "address")))
-		put_record(ask, record,
-		    start != NULL && (start->flag & IS_OPEN) != 0 ? start : NULL, first);
+	put_record(
+	    ask, record, start != NULL && (start->flag & IS_OPEN) ? start : NULL, first);
 	if (start != NULL)
 		start->flag = 0;
 	return ferror(ask->table.out) ? -EPIPE : 0;
@@ -339,6 +360,7 @@ const struct verb verbs_egress[] = {
 	.operand = OPERAND_MAY,
 	.may = "I",
 	.kinds = "egress",
+	.whole = true,
 	.column = egress_column,
 	.column_n = ARRAY_LEN(egress_column),
 	.begin = begin_egress,

@@ -388,14 +388,12 @@ see_pair(void *arg, const struct log_record *record)
 static int
 begin_approved(struct ask *ask)
 {
-	struct query pairs = ask->q;
+	const struct query pairs = {
+	    .verb = ask->q.verb, .to_ns = INT64_MAX, .kinds = "approve call"};
 
 	ask->groups = group_new();
 	if (ask->groups == NULL)
 		return -ENOMEM;
-	pairs.kinds = "approve call";
-	pairs.verdict = NULL;
-	pairs.session = NULL; /* may be the first digits of an id: the key has all */
 	return log_scan_each(ask->view, &pairs, see_pair, ask);
 }
 
@@ -449,6 +447,13 @@ is_approver(const struct log_record *record, const char *word)
 		   strchr(",", approver[strlen(uid)]) != NULL);
 }
 
+static bool
+of_interest(const struct ask *ask, const struct log_record *record)
+{
+	return ask->word == NULL || is_approver(record, ask->word) ||
+	       log_record_has(record, "name", ask->word);
+}
+
 static int
 see_approved(void *arg, const struct log_record *record)
 {
@@ -457,10 +462,9 @@ see_approved(void *arg, const struct log_record *record)
 	const char *odd;
 	int r = 0;
 
-	if (ask->word != NULL && !is_approver(record, ask->word) &&
-	    !log_record_has(record, "name", ask->word))
-		return 0;
 	odd = odd_answer(ask, record, &r);
+	if (r == 0 && (!query_chooses(ask, record) || !of_interest(ask, record)))
+		return 0;
 	call = row_of_answer(ask, record->idx);
 	if (r < 0 || call == NULL)
 		return r < 0 ? r : -E2BIG;
@@ -551,6 +555,7 @@ const struct verb verbs_object[] = {
 	.operand = OPERAND_MAY,
 	.may = "",
 	.kinds = "approve",
+	.whole = true,
 	.column = approved_column,
 	.column_n = ARRAY_LEN(approved_column),
 	.begin = begin_approved,

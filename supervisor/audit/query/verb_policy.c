@@ -311,13 +311,11 @@ static const struct column changes_column[] = {
     {"diff", CELL_TEXT, 0},
 };
 
-/* Policies in force before the range count as earlier. */
 static int
 begin_changes(struct ask *ask)
 {
 	int r = session_installs(ask);
 
-	ask->q.from_ns = 0;
 	return r == 0 ? begin_tally(ask) : r;
 }
 
@@ -391,7 +389,7 @@ see_pinning(struct ask *ask, const struct log_record *record, struct group_row *
 {
 	char before[2 * MERKLE_HASH_LEN + 1] = "";
 
-	if (record->ts < ask->from_ns || !log_record_is(record, "purpose", PURPOSE_PIN))
+	if (!query_chooses(ask, record) || !log_record_is(record, "purpose", PURPOSE_PIN))
 		return 0;
 	if (now->flag)
 		(void)hex_put(before, now->extra, MERKLE_HASH_LEN);
@@ -427,7 +425,7 @@ see_changes(void *arg, const struct log_record *record)
 		return 0;
 	if (now->flag && strcmp(before, policy) != 0)
 		was = now->extra;
-	if (record->ts >= ask->from_ns) {
+	if (query_chooses(ask, record)) {
 		put_change(ask, record,
 		    change_of(now->flag ? now : NULL, ever, record->kind),
 		    or_null(before));
@@ -452,7 +450,7 @@ static const struct column widened_column[] = {
     {"rule", CELL_TEXT, 0},
 };
 enum { W_SERVER, W_KIND, W_OBJECT, W_POLICY, W_RULE };
-enum { ALLOWED_BEFORE = 1, DENIED_BEFORE = 2, ALLOWED_IN = 4 };
+enum { ALLOWED_BEFORE = 1, DENIED_BEFORE = 2, ALLOWED_IN = 4, CHOSEN = 8 };
 
 static int
 see_widened(void *arg, const struct log_record *record)
@@ -476,12 +474,13 @@ see_widened(void *arg, const struct log_record *record)
 		row->flag |= allowed ? ALLOWED_BEFORE : DENIED_BEFORE;
 		return 0;
 	}
-	if (!allowed || (row->flag & ALLOWED_BEFORE))
+	if (!allowed || (row->flag & ALLOWED_BEFORE) || record->ts >= ask->choice.to_ns)
 		return 0;
 	with = group_count(ask->groups, record, row_part, ARRAY_LEN(row_part));
 	if (with == NULL)
 		return -E2BIG;
 	with->flag |= ALLOWED_IN | (row->flag & DENIED_BEFORE);
+	with->flag |= query_chooses(ask, record) ? CHOSEN : 0;
 	return 0;
 }
 
@@ -494,7 +493,7 @@ end_widened(struct ask *ask)
 	for (size_t i = 0; row != NULL && i < group_rows(ask->groups); i++) {
 		const struct group_row *t = row[i];
 
-		if (!(t->flag & ALLOWED_IN))
+		if (!(t->flag & ALLOWED_IN) || !(t->flag & CHOSEN))
 			continue;
 		for (size_t k = W_SERVER; k <= W_OBJECT; k++)
 			table_text(table, or_null(t->part[k]));
@@ -520,6 +519,7 @@ const struct verb verbs_policy[] = {
 	.end = end_policy_at},
     {.name = "changes",
 	.may = "DI",
+	.whole = true,
 	.kinds = "start policy.load exception",
 	.column = changes_column,
 	.column_n = ARRAY_LEN(changes_column),
@@ -528,6 +528,7 @@ const struct verb verbs_policy[] = {
     {.name = "widened",
 	.may = "I",
 	.kinds = "exec call refused egress",
+	.whole = true,
 	.column = widened_column,
 	.column_n = ARRAY_LEN(widened_column),
 	.begin = begin_changes,
