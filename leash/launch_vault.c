@@ -91,7 +91,7 @@ static const struct {
 	"it is not in the vault: run kennel secret set ", path_of},
     {REASON_NO_GRANT, -EACCES, LEASH_CAUSE_NOT_GRANTED,
 	"it is not granted to this server: run ", grant_of},
-    {REASON_OTHER_POLICY, -ESTALE, LEASH_CAUSE_NOT_GRANTED, /* LEASH_STALE */
+    {REASON_OTHER_POLICY, -ESTALE, LEASH_CAUSE_STALE, /* LEASH_STALE */
 	"the policy allows more than the one that it was granted to (kennel audit "
 	"changes "
 	"--diff shows what): run ",

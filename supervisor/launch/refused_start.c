@@ -18,10 +18,12 @@ static const struct {
 	"the vault is locked: a person runs kennel secret unlock"},
     [LEASH_CAUSE_NO_VAULT] = {"no-vault", "no vault found"},
     [LEASH_CAUSE_NOT_STORED] = {"not-stored", "it is not in the vault"},
-    [LEASH_CAUSE_NOT_GRANTED] = {"not-granted", NULL},
+    [LEASH_CAUSE_NOT_GRANTED] = {"not-granted", "not granted to this server"},
     [LEASH_CAUSE_NO_VALUE] = {"no-value", NULL},
     [LEASH_CAUSE_UNFIT] = {"unfit-value", NULL},
     [LEASH_CAUSE_UNAPPROVED] = {"unapproved", NULL},
+    [LEASH_CAUSE_STALE] = {"policy-changed",
+	"the policy changed, and allows more than the one that it was granted to"},
 };
 
 const char *

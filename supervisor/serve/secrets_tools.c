@@ -257,20 +257,31 @@ reread(void *hub, const char *sha256)
 
 /* ---- a server that lacks a value ------------------------------------------------------ */
 
-/* The value is not in the vault, or the vault is locked: what the agent reads. */
+/* The value is not in the vault or not granted, or the vault is locked: what the agent
+ * reads. */
 static bool
 lacks(const struct leash_refused *refused, struct secrets_error *ret)
 {
-	bool locked = refused->cause == LEASH_CAUSE_LOCKED;
+	static const struct {
+		enum leash_cause cause;
+		enum secrets_fault fault;
+	} rows[] = {
+	    {LEASH_CAUSE_LOCKED, SECRETS_VAULT_LOCKED},
+	    {LEASH_CAUSE_NO_VAULT, SECRETS_MISSING_SECRET},
+	    {LEASH_CAUSE_NOT_STORED, SECRETS_MISSING_SECRET},
+	    {LEASH_CAUSE_NOT_GRANTED, SECRETS_NOT_GRANTED},
+	    {LEASH_CAUSE_STALE, SECRETS_NOT_GRANTED},
+	};
+	size_t i = 0;
 
-	if ((!locked && refused->cause != LEASH_CAUSE_NO_VAULT &&
-		refused->cause != LEASH_CAUSE_NOT_STORED) ||
+	while (i < ARRAY_LEN(rows) && rows[i].cause != refused->cause)
+		i++;
+	if (i == ARRAY_LEN(rows) ||
 	    secret_path_wrong(refused->path, strlen(refused->path)) != NULL)
 		return false;
-	*ret = (struct secrets_error){
-	    .fault = locked ? SECRETS_VAULT_LOCKED : SECRETS_MISSING_SECRET};
+	*ret = (struct secrets_error){.fault = rows[i].fault};
 	(void)snprintf(ret->path, sizeof(ret->path), "%s", refused->path); /* fits */
-	if (locked)
+	if (ret->fault == SECRETS_VAULT_LOCKED)
 		(void)snprintf(ret->text, sizeof(ret->text),
 		    "vault-locked: a person unlocks it: kennel secret unlock"); /* fits */
 	else

@@ -2,6 +2,7 @@
 import base64
 import json
 import os
+import signal
 import sys
 import time
 
@@ -14,6 +15,11 @@ SENTENCES = ["missing secret: GH (%s): it is not in the vault" % OTHER, "p.kenne
              "missing secret: GH (unset)", "secret `GH` has more than 64 lines", "the vault is locked", "timed out"]
 KENNEL_DATA = {"outcome": "refused", "cause": "not-stored", "variable": "GH", "path": OTHER}
 ONCE = "    oneshot\n"
+# of each text: who does what about it
+REMEDY = {"no vault found": ("agent", "secrets_request_provision"), "it is not in the vault": ("agent", "secrets_request_provision"),
+          "not granted to this server": ("user", "kennel approve"),
+          "the policy changed, and allows more than the one that it was granted to": ("user", "kennel approve"),
+          "vault-locked: a person unlocks it: kennel secret unlock": ("user", "kennel secret unlock")}
 
 
 def not_believed(h, name, why):
@@ -70,6 +76,8 @@ def stated():
         r = s.h.do(name + ".echo", {"text": "x"})
         if kind is not None:
             equal(refused(r, kind, PATH), text)
+            m = r["result"]["structuredContent"]["remediation"]
+            equal((m["actor"], m["action"], m["retryable"]), REMEDY[text.replace(missing, "")] + (True,), m)
         else:
             check("structuredContent" not in r["result"], r)
         s.again()
@@ -77,10 +85,17 @@ def stated():
     s.again = lambda: time.sleep(0.7)  # a failed start is tried again after half a second
     answers("one", "^credential GH unavailable: no vault found$", "missing-secret", missing + "no vault found")
     s.secret("init", "--stdin", stdin="a passphrase of some length")
-    answers("one", "^credential GH unavailable: .*it is not granted to this server: run kennel secret grant %s " % PATH)
-    s.secret("grant", PATH, "--server", "one", "--policy", s.h.path)
     answers("one", "^credential GH unavailable: it is not in the vault$", "missing-secret", missing + "it is not in the vault")
     s.secret("set", PATH, "--stdin", stdin=VALUE)
+    answers("one", "^credential GH unavailable: not granted to this server$", "missing-secret", missing + "not granted to this server")
+    s.secret("grant", PATH, "--server", "one", "--policy", s.h.path)
+    equal(s.h.query("one", "echo")["state"], "ok")
+    s.h.close()
+    s.servers[0] = server("one", more=vault + "    read /usr/include\n" + ONCE)
+    s.h = Hub(*s.servers, env=s.env, args=["--project", s.dir])
+    changed = "the policy changed, and allows more than the one that it was granted to"
+    answers("one", "^credential GH unavailable: %s$" % changed, "missing-secret", missing + changed)
+    s.secret("grant", PATH, "--server", "one", "--policy", s.h.path)
     equal(s.h.query("one", "echo")["state"], "ok")
     s.secret("lock")
     check(wait_for(lambda: not os.path.exists(s.env["KENNEL_HOME"] + "/run/keeper.sock"), LONG) is not None, "a locked keeper ends")
@@ -90,12 +105,25 @@ def stated():
     s.done()
 
 
-@test("kennel run states the cause, the variable and the path in error.data.kennel")
+def ended_keepers():
+    for pid, comm in descendants(os.getpid()).items():
+        if comm == "kennel-keeper":
+            os.kill(pid, signal.SIGTERM)
+
+
+@test("kennel run states the cause, the variable and the path in error.data.kennel", seconds=120)
 def run_states():
     home = "%s/cause-home" % TMP
     os.makedirs(home, mode=0o700)
     path = policies(server("one", more="    secret GH from vault %s\n" % PATH), server("other", more="    secret KEY from env NOT_THERE\n"))
-    for name, want in (("one", {"cause": "no-vault", "variable": "GH", "path": PATH}), ("other", {"cause": "no-value", "variable": "KEY"})):
+    env, vault = {"KENNEL_HOME": home}, {"variable": "GH", "path": PATH}
+    for name, want, then in (("one", {"cause": "no-vault", **vault}, (["init"], "a passphrase of some length")),
+                             ("one", {"cause": "not-stored", **vault}, (["set", PATH], VALUE)),
+                             ("one", {"cause": "not-granted", **vault}, (["grant", PATH, "--server", "one", "--policy", path], None)),
+                             ("one", {"cause": "policy-changed", **vault}, None), ("other", {"cause": "no-value", "variable": "KEY"}, None)):
+        if want["cause"] == "policy-changed":
+            path = policies(server("one", more="    secret GH from vault %s\n    read /usr/include\n" % PATH),
+                            server("other", more="    secret KEY from env NOT_THERE\n"))
         m = Mcp([KENNEL, "run", "--policy", path, name], env={"KENNEL_HOME": home})
         m.send({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {},
                 "clientInfo": {"name": "t", "version": "1"}}})
@@ -104,6 +132,11 @@ def run_states():
         equal({k: data.get(k) for k in want}, want, answer)
         equal((data["outcome"], "path" in data), ("refused", "path" in want))
         m.close()
+        if then is not None:
+            words, stdin = then
+            r = run([KENNEL, "secret"] + words + (["--stdin"] if stdin else []), stdin=stdin or "", env=env, timeout=60)
+            equal(r.returncode, 0, r.stderr)
+    ended_keepers()
 
 
 if __name__ == "__main__":

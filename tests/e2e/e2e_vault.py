@@ -167,6 +167,8 @@ def life():
     secret(env, "remove", PATH)
     secret(env, "remove", PATH, status=127)
     equal(json.loads(secret(env, "grants", "--json").stdout), [])
+    within("it is not in the vault", start(env, p))
+    secret(env, "set", PATH, "--stdin", stdin=VALUE)
     within("it is not granted to this server", start(env, p))
     ended(env)
     for folder, dirs, names in os.walk(env["KENNEL_HOME"]):
