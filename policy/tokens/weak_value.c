@@ -9,7 +9,8 @@
 
 #include "shim/base/array.h"
 
-#define ENTROPY_KINDS 5 /* a value needs at least this many different bytes */
+#define ENTROPY_KINDS 5  /* a value needs at least this many different bytes */
+#define TWO_RUNS_MIN  12 /* of this length on, two runs are no part of ordinary text */
 
 /* Words common in ordinary text, and passwords that are guessed first. */
 static bool
@@ -27,7 +28,7 @@ is_common(const char *v, size_t n)
 	return false;
 }
 
-/* 12345678, abcdefgh, 00000000, and few different bytes in any order. */
+/* 12345678, abcdefgh, abcd1234, 00000000, and few different bytes in any order. */
 static bool
 is_monotonous(const uint8_t *v, size_t n)
 {
@@ -40,7 +41,8 @@ is_monotonous(const uint8_t *v, size_t n)
 		if (i > 0 && (v[i] == v[i - 1] + 1 || v[i] + 1 == v[i - 1]))
 			steps++;
 	}
-	return kinds < ENTROPY_KINDS || steps + 2 >= n;
+	return kinds < ENTROPY_KINDS || steps + 1 >= n ||
+	       (steps + 2 >= n && n < TWO_RUNS_MIN);
 }
 
 const char *

@@ -117,7 +117,7 @@ def gate():
 
 @test("S4-36: what cannot be told from ordinary text is refused, with the name and without the value, until the line lets it in")
 def weak():
-    weak = ("changeme", "zq7-k", "aaaaaaaabbbb", "12345678")
+    weak = ("changeme", "zq7-k", "aaaaaaaabbbb", "12345678", "abcd1234")
     for value in weak:
         for opt in ("", " { as file }"):
             r = kexec("    run /bin/sh **\n    secret S from env AGENT_TOKEN%s\n" % opt, ["/bin/sh", "-c", "echo started"],
