@@ -646,6 +646,7 @@ KENNEL = \
 	supervisor/import/config/json_file.o \
 	supervisor/import/config/toml_file.o \
 	supervisor/import/config/yaml_file.o \
+	supervisor/import/config/yaml_text.o \
 	supervisor/import/edit.o \
 	supervisor/import/entries.o \
 	supervisor/import/manager.o \
@@ -1411,6 +1412,7 @@ UNIT_client_config = \
 	supervisor/import/config/json_file.o \
 	supervisor/import/config/toml_file.o \
 	supervisor/import/config/yaml_file.o \
+	supervisor/import/config/yaml_text.o \
 	supervisor/import/edit.o \
 	supervisor/import/entries.o \
 	supervisor/import/manager.o \

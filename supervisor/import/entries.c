@@ -71,9 +71,9 @@ take_command(const struct config_tree *t, const struct client_file *f, size_t ob
 {
 	size_t from = object;
 
-	e->command = entry_member(t, object, e, "command");
-	if (e->command == TREE_NONE)
-		e->command = entry_member(t, object, e, "cmd");
+	/* the names that its client reads: Goose ignores `command` */
+	e->command =
+	    entry_member(t, object, e, f->dialect == DIALECT_YAML ? "cmd" : "command");
 	if (e->command == TREE_NONE) {
 		other(e, "it has no command");
 		return;

@@ -133,16 +133,20 @@ void
 entry_take_variables(const struct config_tree *t, const struct client_file *f,
     size_t object, struct entry *e)
 {
-	static const char *const where[] = {"env", "envs", "environment"};
+	static const char *const goose[] = {"envs"}; /* it ignores `env` */
+	static const char *const where[] = {"env", "environment"};
 	static const char *const names[] = {"env_vars", "env_keys"};
+	bool yaml = f->dialect == DIALECT_YAML;
 	size_t found;
 
-	for (size_t i = 0; i < ARRAY_LEN(where); i++) {
-		found = entry_member(t, object, e, where[i]);
-		if (found != TREE_NONE && e->env == TREE_NONE) {
-			e->env = found;
-			take_object(t, f, e);
-		}
+	for (size_t i = 0; i < (yaml ? ARRAY_LEN(goose) : ARRAY_LEN(where)); i++) {
+		found = entry_member(t, object, e, yaml ? goose[i] : where[i]);
+		if (found == TREE_NONE)
+			continue;
+		if (e->env != TREE_NONE)
+			entry_other(e, "its variables are in two members", NULL);
+		e->env = found;
+		take_object(t, f, e);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		found = entry_member(t, object, e, names[i]);

@@ -122,6 +122,17 @@ static const struct row {
     {DIALECT_YAML, "extensions",
 	"extensions:\n  b: {uri: \"https://x.example/\", headers: {X-Key: abxde123}}\n",
 	"extensions:\n  b: {cmd: \"kennel\", args: [\"run\", \"n\"]}\n"},
+    /* Goose reads cmd and envs, and no other spelling */
+    {DIALECT_YAML, "extensions",
+	"extensions:\n  b:\n    command: y\n    cmd: x\n    args: []\n    env: {B: c}\n"
+	"    envs: {A_KEY: k12345yz}\n  c:\n    command: x\n",
+	"extensions:\n  b:\n    command: y\n    cmd: \"kennel\"\n    args: [\"run\", "
+	"\"n\"]\n    env: {B: c}\n    envs: {}\n  c:\n    command: x\n"},
+    {DIALECT_JSON, "mcp",
+	"{\"mcp\": {\"a\": {\"command\": [\"x\"], \"env\": {\"B\": \"c\"}, "
+	"\"environment\": {\"A_KEY\": \"k12345yz\"}}}}",
+	"{\"mcp\": {\"a\": {\"command\": [\"x\"], \"env\": {\"B\": \"c\"}, "
+	"\"environment\": {\"A_KEY\": \"k12345yz\"}}}}"},
     /* what the client fills in, and kennel itself, are left */
     {DIALECT_JSON, "s",
 	"{\"s\": {\"a\": {\"url\": \"https://${X}\"}, \"b\": {\"command\": \"kennel\", "
@@ -152,6 +163,20 @@ static const struct row {
 	"extensions:\n  b:\n    cmd: x\n    args: []\n    envs:\n      A_KEY: k12345yz\n",
 	"extensions:\n  b:\n    cmd: \"kennel\"\n    args: [\"run\", \"n\"]\n    envs: "
 	"{}\n"},
+    {DIALECT_YAML, "extensions",
+	"extensions:\n  b:\n    cmd:\n      x\n    args: [\n    -y,\n    z\n    ]\n    "
+	"description: a\n      b\n    envs:\n      A_KEY: \"k12345\n        yz\"\n"
+	"      B_KEY: |\n        k12345yz\n\n      C: c\n",
+	"extensions:\n  b:\n    cmd:\n      \"kennel\"\n    args: [\"run\", \"n\"]\n    "
+	"description: a\n      b\n    envs:\n\n      C: c\n"},
+    {DIALECT_YAML, "extensions",
+	"extensions:\n  b:\n    cmd: x\n    args:\n    - |-\n      y\n    - z\n      z\n "
+	"   "
+	"tools:\n    - name: t\n      text: >\n        u\n    -\n      name: v\n    - - "
+	"w\n      - x\n",
+	"extensions:\n  b:\n    cmd: \"kennel\"\n    args: [\"run\", \"n\"]\n    "
+	"tools:\n    - name: t\n      text: >\n        u\n    -\n      name: v\n    - - "
+	"w\n      - x\n"},
     {DIALECT_YAML, "extensions",
 	"extensions:\n  b: {cmd: x, envs: {A_KEY: abxde123, B: c}}\n",
 	"extensions:\n  b: {cmd: \"kennel\", args: [\"run\", \"n\"], envs: {B: c}}\n"},
@@ -203,9 +228,24 @@ refused(void **state)
 	    {DIALECT_YAML, "extensions:\n  a: &b\n    cmd: c\n", 2},
 	    {DIALECT_YAML, "extensions:\n  a: *b\n", 2},
 	    {DIALECT_YAML, "extensions:\n  a: !t b\n", 2},
-	    {DIALECT_YAML, "extensions:\n  a: b\n    c\n", 3},
-	    {DIALECT_YAML, "extensions:\n  a: [b,\n    c]\n", 2},
-	    {DIALECT_YAML, "extensions:\n  a: \"b\n    c\"\n", 2},
+	    {DIALECT_YAML, "extensions:\n  a: b # d\n    c\n", 3},
+	    {DIALECT_YAML, "extensions:\n  a: b\n    # d\n    c\n", 4},
+	    {DIALECT_YAML, "extensions:\n  a: b\n    c: d\n", 3},
+	    {DIALECT_YAML, "extensions:\n  a: [b,\n    c\n", 3},
+	    {DIALECT_YAML, "extensions:\n  a: [b,\n---\n    c]\n", 2},
+	    {DIALECT_YAML, "extensions:\n  a: {b,c: d}\n", 2},
+	    {DIALECT_YAML, "extensions:\n  a: \"b\n  c\"\n", 2},
+	    {DIALECT_YAML, "extensions:\n  \"a\n    c\": b\n", 3},
+	    {DIALECT_YAML, "a: \"b\nextensions:\n  c: d\"\n", 1},
+	    {DIALECT_YAML, "extensions:\n  a: |2x\n    b\n", 2},
+	    {DIALECT_YAML, "extensions:\n  a: |\n      \n    b\n", 4},
+	    {DIALECT_YAML, "extensions:\n  a: |4\n     b\n    c\n", 3},
+	    {DIALECT_YAML, "extensions:\n  a: - b\n", 2},
+	    {DIALECT_YAML, "a: b # \rextensions:\n", 1},
+	    {DIALECT_YAML,
+		"a: b # \xe2\x80\xa8"
+		"extensions:\n",
+		1},
 	    {DIALECT_YAML, "extensions:\n\ta: b\n", 2},
 	    {DIALECT_YAML, "extensions:\n  a: b: c\n", 2},
 	    {DIALECT_YAML, "a: b\n---\nc: d\n", 2},
@@ -274,6 +314,49 @@ static const char *const unfit[] = {
 };
 
 /* An entry that is not understood is not started by kennel, and says why. */
+/* A text of YAML over lines is the one that libyaml reads; what is after it is found. */
+static void
+yaml_texts(void **state)
+{
+	static const struct {
+		const char *value, *text; /* text NULL: none that kennel reads */
+	} row[] = {
+	    {" Two lines\n      of text", "Two lines of text"},
+	    {" a\n\n\n      b \n\t\n      c # d", "a\n\nb\nc"},
+	    {"\n      on the next # c", "on the next"},
+	    {"\n      'a: b'", "a: b"},
+	    {" a\r\n      b", "a b"},
+	    {" \"a \n\n      b\\\n        \\  c\\n\n      d\"", "a\nb  c\n d"},
+	    {" 'it''s \n      ''b''\n      '", "it's 'b' "},
+	    {" \"a\\a\"", NULL},
+	    {" |\n      a\n       b\n\n      # c\n\n", "a\n b\n\n# c\n"},
+	    {" |-2 # d\n        a\n       b\n", "  a\n b"},
+	    {" |+\n      a\n", "a\n\n"},
+	    {" >\n      a\n      b\n\n      c\n       d\n      e\n", "a b\nc\n d\ne\n"},
+	    {" >-\n\n      a\n\n\n      b\n", "\na\n\nb"},
+	    {" >-", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
+		char file[256];
+		size_t at = 0;
+
+		(void)snprintf(file, sizeof(file),
+		    "extensions:\n  x:\n    t:%s\n    u: v\n", row[i].value);
+		assert_int_equal(
+		    config_parse(DIALECT_YAML, file, strlen(file), &tree), 0);
+		assert_int_equal(config_get(&tree, 0, "extensions", &at), CONFIG_FOUND);
+		assert_int_equal(config_get(&tree, at, "x", &at), CONFIG_FOUND);
+		assert_string_equal(config_text(&tree, at, "u"), "v");
+		if (row[i].text == NULL)
+			assert_null(config_text(&tree, at, "t"));
+		else
+			assert_string_equal(config_text(&tree, at, "t"), row[i].text);
+		config_free(&tree);
+	}
+}
+
 static void
 not_understood(void **state)
 {
@@ -568,6 +651,7 @@ main(void)
 	    cmocka_unit_test(again),
 	    cmocka_unit_test(refused),
 	    cmocka_unit_test(not_understood),
+	    cmocka_unit_test(yaml_texts),
 	    cmocka_unit_test(redacted),
 	    cmocka_unit_test(twice),
 	    cmocka_unit_test(once),

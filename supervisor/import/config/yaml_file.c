@@ -1,83 +1,44 @@
 /*
- * YAML, as far as the clients write it: the mapping `extensions` at the top, in block
- * style, with scalars, sequences of scalars and flow collections on one line. Other
- * keys at the top are skipped. Anything else is refused: an edit must not rest on
+ * YAML, as far as the clients write it: the mapping `extensions` at the top, with
+ * mappings, sequences and texts in block and in flow style. Other keys at the top are
+ * skipped. Anything else, as anchors and tags, is refused: an edit must not rest on
  * a guess.
  */
 #include <errno.h>
 #include <string.h>
 
-#include "supervisor/import/config/config_tree.h"
+#include "supervisor/import/config/yaml_text.h"
 
 static const char top_key[] = "extensions";
 
-struct scan {
-	struct config_tree *t;
-	size_t at;  /* in a line */
-	size_t end; /* of the line, without its line end */
-};
-
 static int flow_at(
-    struct scan *s, size_t parent, struct config_node, const char *stop, int depth);
-static int block(struct scan *s, size_t i, size_t indent, int depth);
-
-static int
-peek(const struct scan *s)
-{
-	return s->at < s->end ? (unsigned char)s->t->bytes[s->at] : -1;
-}
-
-static void
-blanks(struct scan *s)
-{
-	while (peek(s) == ' ' || peek(s) == '\t')
-		s->at++;
-}
+    struct yaml_scan *s, size_t parent, struct config_node, const char *stop, int depth);
+static int block(struct yaml_scan *s, size_t i, size_t indent, int depth);
 
 /* ---- lines ------------------------------------------------------------------- */
 
 static void
-line_find_end(struct scan *s)
+comment(struct yaml_scan *s)
 {
-	const char *nl = memchr(s->t->bytes + s->at, '\n', s->t->len - s->at);
-
-	s->end = nl == NULL ? s->t->len : (size_t)(nl - s->t->bytes);
-	if (s->end > s->at && s->t->bytes[s->end - 1] == '\r')
-		s->end--;
-}
-
-/* Moves to the start of the next line. */
-static void
-line_next(struct scan *s)
-{
-	const char *nl = memchr(s->t->bytes + s->end, '\n', s->t->len - s->end);
-
-	s->at = nl == NULL ? s->t->len : (size_t)(nl + 1 - s->t->bytes);
-	line_find_end(s);
-}
-
-static void
-comment(struct scan *s)
-{
-	if (peek(s) == '#')
+	if (yaml_peek(s) == '#')
 		config_comment(s->t, s->at, s->end);
 }
 
 /* The indentation of the next line with content, at whose start s is then; -1: none. */
 static int
-content(struct scan *s, size_t *ret_indent)
+content(struct yaml_scan *s, size_t *ret_indent)
 {
-	for (;; line_next(s)) {
+	for (;; yaml_line_next(s)) {
 		size_t start = s->at;
 
 		if (s->at == s->t->len)
 			return -1;
-		while (peek(s) == ' ')
+		while (yaml_peek(s) == ' ')
 			s->at++;
 		*ret_indent = s->at - start;
-		if (peek(s) == '\t')
-			blanks(s);
-		if (peek(s) != -1 && peek(s) != '#') {
+		if (yaml_peek(s) == '\t')
+			yaml_blanks(s);
+		if (yaml_peek(s) != -1 && yaml_peek(s) != '#') {
 			s->at = start;
 			return 0;
 		}
@@ -87,7 +48,7 @@ content(struct scan *s, size_t *ret_indent)
 }
 
 static bool
-is_item(const struct scan *s, size_t indent)
+is_item(const struct yaml_scan *s, size_t indent)
 {
 	const char *p = s->t->bytes + s->at + indent;
 	size_t left = s->end - s->at - indent;
@@ -97,128 +58,56 @@ is_item(const struct scan *s, size_t indent)
 
 /* After a value: nothing, or a comment. */
 static int
-line_over(struct scan *s)
+line_over(struct yaml_scan *s)
 {
 	size_t at = s->at;
 
-	blanks(s);
-	if (peek(s) != -1 && (peek(s) != '#' || s->at == at))
+	yaml_blanks(s);
+	if (yaml_peek(s) != -1 && (yaml_peek(s) != '#' || s->at == at))
 		return config_bad(s->t, s->at, "expected the end of the line");
 	comment(s);
-	line_next(s);
+	yaml_line_next(s);
 	return 0;
 }
 
 /* ---- scalars and flow collections -------------------------------------------- */
 
-static int
-quoted(struct scan *s, char **ret)
-{
-	char quote = (char)peek(s);
-	size_t from = s->at + 1, n = 0;
-	int r;
-
-	for (s->at++;; s->at++) {
-		if (peek(s) == -1)
-			return config_bad(
-			    s->t, from, "a quoted text that goes over lines");
-		if (quote == '"' && peek(s) == '\\') {
-			s->at++;
-		} else if (peek(s) == quote) {
-			if (quote == '"' || s->at + 1 >= s->end ||
-			    s->t->bytes[s->at + 1] != quote)
-				break;
-			s->at++; /* '' is one ' */
-		}
-	}
-	s->at++;
-	if (quote == '"') {
-		r = config_unescape(s->t->bytes + from, s->at - 1 - from, ret);
-		if (r == -EILSEQ)
-			*ret = NULL;
-		return r == -EILSEQ ? 0 : r;
-	}
-	*ret = config_copy(s->t->bytes + from, s->at - 1 - from);
-	if (*ret == NULL)
-		return -ENOMEM;
-	for (const char *p = *ret; *p != '\0'; p++) {
-		(*ret)[n++] = *p;
-		p += p[0] == '\'';
-	}
-	(*ret)[n] = '\0';
-	return 0;
-}
-
-static bool
-is_other(const char *text)
-{
-	static const char *const word[] = {"", "~", "null", "Null", "NULL", "true",
-	    "True", "TRUE", "false", "False", "FALSE"};
-
-	for (size_t i = 0; i < sizeof(word) / sizeof(word[0]); i++)
-		if (strcmp(text, word[i]) == 0)
-			return true;
-	return text[strspn(text, "0123456789.+-eE")] == '\0' &&
-	       strpbrk(text, "0123456789") != NULL;
-}
-
-/* A plain scalar up to a byte of stop, a comment, or the end of the line. */
-static int
-plain(struct scan *s, const char *stop, struct config_node *node)
-{
-	size_t end;
-
-	if (peek(s) == -1 || strchr("&*!|>@`%?\"'#,[]{}", peek(s)) != NULL)
-		return config_bad(s->t, s->at, "expected a plain or quoted text");
-	for (end = s->at; peek(s) != -1 && strchr(stop, peek(s)) == NULL; s->at++) {
-		int c = peek(s), next = s->at + 1 < s->end ? s->t->bytes[s->at + 1] : -1;
-
-		if (c == ':' && (next == -1 || next == ' ' || next == '\t'))
-			return config_bad(s->t, s->at, "unexpected mapping");
-		if ((c == ' ' || c == '\t') && next == '#')
-			break;
-		if (c != ' ' && c != '\t')
-			end = s->at + 1;
-	}
-	s->at = end;
-	node->end = end;
-	node->text = config_copy(s->t->bytes + node->at, end - node->at);
-	if (node->text == NULL)
-		return -ENOMEM;
-	node->type = is_other(node->text) ? NODE_OTHER : NODE_STRING;
-	return 0;
-}
-
 /* The key before a colon, and the colon. */
 static int
-key_at(struct scan *s, char **ret)
+key_at(struct yaml_scan *s, char **ret)
 {
 	size_t from = s->at, end;
 	int r = 0;
 
-	if (peek(s) == '"' || peek(s) == '\'') {
-		r = quoted(s, ret);
-		if (r == 0 && *ret == NULL)
-			return config_bad(s->t, from, "invalid escape in a key");
+	if (yaml_peek(s) == '"' || yaml_peek(s) == '\'') {
+		end = s->end;
+		r = yaml_quoted(s, ret);
+		if (r == 0 && (*ret == NULL || s->end != end)) {
+			config_wipe(*ret);
+			return config_bad(
+			    s->t, from, "a key with an invalid escape, or over lines");
+		}
 	} else {
-		if (peek(s) == -1 || strchr("&*!|>@`%?#,[]{}", peek(s)) != NULL)
+		if (yaml_peek(s) == -1 || strchr("&*!|>@`%?#,[]{}", yaml_peek(s)) != NULL)
 			return config_bad(s->t, from, "expected a key");
-		while (peek(s) != -1 && peek(s) != ':' && peek(s) != '#')
+		/* in a flow collection more bytes would end it */
+		while (yaml_peek(s) != -1 &&
+		       strchr(s->least == 0 ? ":#,[]{}" : ":#", yaml_peek(s)) == NULL)
 			s->at++;
-		for (end = s->at; end > from && s->t->bytes[end - 1] == ' ';)
+		for (end = s->at; end > from && strchr(" \t", s->t->bytes[end - 1]);)
 			end--;
 		*ret = config_copy(s->t->bytes + from, end - from);
 		r = *ret == NULL ? -ENOMEM : 0;
 	}
 	if (r < 0)
 		return r;
-	blanks(s);
+	yaml_blanks(s);
 	if (*ret != NULL && strcmp(*ret, "<<") == 0)
 		r = config_bad(s->t, from, "a merge key (<<) is not supported");
-	else if (peek(s) == ':' && s->at + 1 < s->end &&
+	else if (yaml_peek(s) == ':' && s->at + 1 < s->end &&
 		 strchr(" \t", s->t->bytes[s->at + 1]) == NULL)
 		r = config_bad(s->t, s->at, "expected a blank after :");
-	else if (peek(s) != ':')
+	else if (yaml_peek(s) != ':')
 		r = config_bad(s->t, s->at, "expected : after the key");
 	if (r < 0)
 		config_wipe(*ret);
@@ -226,10 +115,29 @@ key_at(struct scan *s, char **ret)
 	return r;
 }
 
+/* Moves over blanks, comments and line ends in a flow collection. */
+static int
+flow_blanks(struct yaml_scan *s)
+{
+	size_t at = s->at;
+
+	for (yaml_blanks(s);; yaml_blanks(s)) {
+		if (yaml_peek(s) == '#' && s->at > at) {
+			comment(s);
+			s->at = s->end;
+		}
+		if (yaml_peek(s) != -1)
+			return 0;
+		at = s->end;
+		if (!yaml_line_continues(s))
+			return config_bad(s->t, at, "expected a closing bracket");
+	}
+}
+
 /* The items of [a, b] or {a: b}, and the closing bracket. */
 static int
 /* NOLINTNEXTLINE(misc-no-recursion): at most TREE_DEPTH_MAX deep */
-flow_items(struct scan *s, size_t i, int depth)
+flow_items(struct yaml_scan *s, size_t i, int depth)
 {
 	bool object = s->t->node[i].type == NODE_OBJECT;
 	int close = object ? '}' : ']', r;
@@ -237,35 +145,37 @@ flow_items(struct scan *s, size_t i, int depth)
 	for (s->at++;;) {
 		struct config_node node = {.comma = TREE_NONE};
 
-		blanks(s);
-		if (peek(s) == close) {
+		r = flow_blanks(s);
+		if (r == 0 && yaml_peek(s) == close) {
 			s->t->node[i].end = ++s->at;
 			return 0;
 		}
 		node.from = s->at;
-		r = object ? key_at(s, &node.key) : 0;
-		if (r == 0) {
-			blanks(s);
+		if (r == 0 && object)
+			r = key_at(s, &node.key);
+		if (r == 0 && (r = flow_blanks(s)) < 0)
+			config_wipe(node.key);
+		if (r == 0)
 			r = flow_at(s, i, node, ",]}[{", depth);
-		}
+		if (r == 0)
+			r = flow_blanks(s);
 		if (r < 0)
 			return r;
-		blanks(s);
-		if (peek(s) == ',')
+		if (yaml_peek(s) == ',')
 			s->t->node[s->t->node[i].last].comma = s->at++;
-		else if (peek(s) != close)
-			return config_bad(s->t, s->at,
-			    "expected a comma or a closing bracket on this line");
+		else if (yaml_peek(s) != close)
+			return config_bad(
+			    s->t, s->at, "expected a comma or a closing bracket");
 	}
 }
 
-/* A value on one line. Takes the node with its key and from. */
+/* A text or a flow collection. Takes the node with its key and from. */
 static int
 /* NOLINTNEXTLINE(misc-no-recursion): at most TREE_DEPTH_MAX deep */
-flow_at(
-    struct scan *s, size_t parent, struct config_node node, const char *stop, int depth)
+flow_at(struct yaml_scan *s, size_t parent, struct config_node node, const char *stop,
+    int depth)
 {
-	int c = peek(s), r;
+	int c = yaml_peek(s), r;
 	size_t i;
 
 	node.at = s->at;
@@ -276,14 +186,15 @@ flow_at(
 	if (c == '{' || c == '[') {
 		node.type = c == '{' ? NODE_OBJECT : NODE_ARRAY;
 		r = config_add(s->t, parent, node, &i);
+		s->least = 0;
 		return r < 0 ? r : flow_items(s, i, depth + 1);
 	}
 	if (c == '"' || c == '\'') {
 		node.type = NODE_STRING;
-		r = quoted(s, &node.text);
+		r = yaml_quoted(s, &node.text);
 		node.end = s->at;
 	} else {
-		r = plain(s, stop, &node);
+		r = yaml_plain(s, stop, &node);
 	}
 	if (r < 0) {
 		config_wipe(node.key);
@@ -294,102 +205,131 @@ flow_at(
 
 /* ---- blocks ------------------------------------------------------------------ */
 
-/* The lines of a block scalar: blank, or further in than its key. Not decoded. */
-static int
-block_scalar(struct scan *s, size_t parent, struct config_node node, size_t indent)
+/* Is a key at s, with its colon on this line? */
+static bool
+is_key(struct yaml_scan s)
 {
-	size_t i;
+	int quote = yaml_peek(&s), c;
 
-	node.type = NODE_STRING;
-	node.at = s->at;
-	node.end = s->end;
-	for (line_next(s); s->at < s->t->len; line_next(s)) {
-		size_t n = 0;
+	if (quote == -1 || strchr("[{|>", quote) != NULL || is_item(&s, 0))
+		return false;
+	if (quote != '"' && quote != '\'')
+		quote = 0;
+	for (s.at += quote != 0; (c = yaml_peek(&s)) != -1; s.at++) {
+		int next = s.at + 1 < s.end ? s.t->bytes[s.at + 1] : ' ';
 
-		while (s->at + n < s->end && s->t->bytes[s->at + n] == ' ')
-			n++;
-		if (s->at + n < s->end && n <= indent)
-			break;
-		if (s->at + n < s->end)
-			node.end = s->end;
+		if ((quote == '"' && c == '\\') ||
+		    (quote == '\'' && c == quote && next == quote))
+			s.at++;
+		else if (quote != 0 && c == quote)
+			quote = 0;
+		else if (quote == 0 && c == ':' && (next == ' ' || next == '\t'))
+			return true;
+		else if (quote == 0 && (c == ' ' || c == '\t') && next == '#')
+			return false;
 	}
-	return config_add(s->t, parent, node, &i);
+	return false;
 }
 
-/* No line after a value may continue it. */
+/* A text or a flow collection, and the end of its line. */
 static int
-not_continued(struct scan *s, size_t indent)
+text_at(
+    struct yaml_scan *s, size_t parent, struct config_node node, size_t indent, int depth)
 {
-	size_t next;
-
-	return content(s, &next) == 0 && next > indent
-		   ? config_bad(s->t, s->at, "a text that goes over lines")
-		   : 0;
-}
-
-/* The value after a colon, on this line or on the next ones. */
-static int
-/* NOLINTNEXTLINE(misc-no-recursion): at most TREE_DEPTH_MAX deep */
-value_at(struct scan *s, size_t parent, struct config_node node, size_t indent, int depth)
-{
-	size_t after = s->at, next, i;
 	int r;
 
-	blanks(s);
-	if (peek(s) == '|' || peek(s) == '>')
-		return block_scalar(s, parent, node, indent);
-	if (peek(s) != -1 && peek(s) != '#') {
-		r = flow_at(s, parent, node, "", depth);
+	s->least = indent + 1;
+	r = flow_at(s, parent, node, "", depth);
+	return r == 0 ? line_over(s) : r;
+}
+
+/* The value after a colon or a dash, on this line or on the next ones. */
+static int
+/* NOLINTNEXTLINE(misc-no-recursion): at most TREE_DEPTH_MAX deep */
+value_at(
+    struct yaml_scan *s, size_t parent, struct config_node node, size_t indent, int depth)
+{
+	size_t after = s->at, next, i;
+	struct yaml_scan line;
+	int r;
+
+	yaml_blanks(s);
+	if (yaml_peek(s) == '|' || yaml_peek(s) == '>') {
+		node.at = s->at;
+		r = yaml_block_text(s, indent, &node);
 		if (r == 0)
-			r = line_over(s);
-		return r == 0 ? not_continued(s, indent) : r;
+			return config_add(s->t, parent, node, &i);
+		config_wipe(node.key);
+		return r;
 	}
+	if (yaml_peek(s) != -1 && yaml_peek(s) != '#')
+		return text_at(s, parent, node, indent, depth);
 	node.at = node.end = after;
 	node.type = NODE_OTHER;
 	comment(s);
-	line_next(s);
+	yaml_line_next(s);
 	if (content(s, &next) < 0 ||
-	    (next <= indent && !(next == indent && is_item(s, next)))) {
+	    (next <= indent &&
+		!(next == indent && node.key != NULL && is_item(s, next)))) {
 		node.text = config_copy("", 0);
 		return config_add(s->t, parent, node, &i);
+	}
+	line = *s;
+	line.at += next;
+	if (!is_item(s, next) && !is_key(line)) {
+		*s = line;
+		return text_at(s, parent, node, indent, depth);
 	}
 	node.type = is_item(s, next) ? NODE_ARRAY : NODE_OBJECT;
 	r = config_add(s->t, parent, node, &i);
 	return r < 0 ? r : block(s, i, next, depth + 1);
 }
 
+/* A key at s, which is so far in, and its value. */
 static int
 /* NOLINTNEXTLINE(misc-no-recursion): at most TREE_DEPTH_MAX deep */
-pair_at(struct scan *s, size_t parent, size_t indent, int depth)
+pair_at(struct yaml_scan *s, size_t parent, size_t indent, int depth)
 {
-	struct config_node node = {.comma = TREE_NONE, .lines = true};
+	struct config_node node = {.from = s->at, .comma = TREE_NONE, .lines = true};
 	int r;
 
-	s->at += indent;
-	node.from = s->at;
+	s->least = indent + 1;
 	r = key_at(s, &node.key);
 	return r < 0 ? r : value_at(s, parent, node, indent, depth);
 }
 
+/* A dash at s, which is so far in, and its value: a collection may begin on its line. */
 static int
-item_at(struct scan *s, size_t parent, size_t indent, int depth)
+/* NOLINTNEXTLINE(misc-no-recursion): at most TREE_DEPTH_MAX deep */
+item_at(struct yaml_scan *s, size_t parent, size_t indent, int depth)
 {
-	struct config_node node = {.comma = TREE_NONE, .lines = true};
+	struct config_node node = {.from = s->at, .comma = TREE_NONE, .lines = true};
+	size_t start = s->at - indent, column, i;
 	int r;
 
-	s->at += indent;
-	node.from = s->at++;
-	blanks(s);
-	r = flow_at(s, parent, node, "", depth);
+	s->at++;
+	yaml_blanks(s);
+	if (!is_key(*s) && !is_item(s, 0))
+		return value_at(s, parent, node, indent, depth);
+	if (depth == TREE_DEPTH_MAX)
+		return config_bad(s->t, s->at, "nested too deep");
+	node.type = is_item(s, 0) ? NODE_ARRAY : NODE_OBJECT;
+	node.at = s->at;
+	column = s->at - start;
+	r = config_add(s->t, parent, node, &i);
+	if (r == 0 && is_item(s, 0))
+		r = item_at(s, i, column, depth + 1);
+	else if (r == 0)
+		r = pair_at(s, i, column, depth + 1);
 	if (r == 0)
-		r = line_over(s);
-	return r == 0 ? not_continued(s, indent) : r;
+		s->t->node[i].end = s->t->node[s->t->node[i].last].end;
+	return r < 0 ? r : block(s, i, column, depth + 1);
 }
 
 /* The members of a block at this indentation. */
 static int
 /* NOLINTNEXTLINE(misc-no-recursion): at most TREE_DEPTH_MAX deep */
-block(struct scan *s, size_t i, size_t indent, int depth)
+block(struct yaml_scan *s, size_t i, size_t indent, int depth)
 {
 	bool array = s->t->node[i].type == NODE_ARRAY;
 	size_t next;
@@ -407,6 +347,7 @@ block(struct scan *s, size_t i, size_t indent, int depth)
 		}
 		if (s->t->bytes[s->at + indent] == '\t')
 			return config_bad(s->t, s->at, "a tab in the indentation");
+		s->at += indent;
 		r = array ? item_at(s, i, indent, depth) : pair_at(s, i, indent, depth);
 		if (r == 0 && s->t->node[i].last != TREE_NONE)
 			s->t->node[i].end = s->t->node[s->t->node[i].last].end;
@@ -418,28 +359,37 @@ block(struct scan *s, size_t i, size_t indent, int depth)
 
 /* A key at the top that is not ours: its lines, whatever they are. */
 static int
-skip_top(struct scan *s, struct config_node node)
+skip_top(struct yaml_scan *s, struct config_node node)
 {
 	size_t indent, i;
+	char *text;
 	int r;
 
 	node.type = NODE_OTHER;
 	node.at = s->at;
 	node.end = s->end;
 	r = config_add(s->t, 0, node, &i);
+	yaml_blanks(s);
+	if (r == 0 && (yaml_peek(s) == '"' || yaml_peek(s) == '\'')) {
+		r = yaml_quoted(s, &text); /* a line of it may look like a key */
+		if (r == 0)
+			config_wipe(text);
+	}
 	do
-		line_next(s);
+		yaml_line_next(s);
 	while (r == 0 && content(s, &indent) == 0 && (indent > 0 || is_item(s, 0)));
 	return r;
 }
 
 /* The key decides, however it is quoted: "extensions" in quotes is ours too. */
 static int
-top_at(struct scan *s)
+top_at(struct yaml_scan *s)
 {
 	struct config_node node = {.from = s->at, .comma = TREE_NONE};
-	int r = key_at(s, &node.key);
+	int r;
 
+	s->least = 1;
+	r = key_at(s, &node.key);
 	if (r < 0 || node.key == NULL)
 		return r;
 	if (strcmp(node.key, top_key) != 0)
@@ -448,21 +398,39 @@ top_at(struct scan *s)
 	return value_at(s, 0, node, 0, 0);
 }
 
+/* A byte that its client takes for a line end, and an editor may not: the offset, or len. */
+static size_t
+other_line_end(const char *p, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		if ((p[i] == '\r' && (i + 1 == len || p[i + 1] != '\n')) ||
+		    (len - i >= 2 && memcmp(p + i, "\xc2\x85", 2) == 0) ||
+		    (len - i >= 3 && (memcmp(p + i, "\xe2\x80\xa8", 3) == 0 ||
+					 memcmp(p + i, "\xe2\x80\xa9", 3) == 0)))
+			break;
+	return i;
+}
+
 int
 yaml_file_parse(struct config_tree *t)
 {
-	struct scan s = {.t = t};
+	struct yaml_scan s = {.t = t};
 	size_t root, indent;
 	int r = config_add(t, TREE_NONE,
 	    (struct config_node){.type = NODE_OBJECT, .comma = TREE_NONE, .end = t->len},
 	    &root);
 
+	if (r == 0 && other_line_end(t->bytes, t->len) < t->len)
+		return config_bad(t, other_line_end(t->bytes, t->len),
+		    "a line ends with a character that is not a line feed");
 	if (t->len >= 3 && memcmp(t->bytes, "\xef\xbb\xbf", 3) == 0)
 		s.at = 3;
-	line_find_end(&s);
+	yaml_line_find_end(&s);
 	if (content(&s, &indent) == 0 && s.end - s.at == 3 &&
 	    memcmp(t->bytes + s.at, "---", 3) == 0)
-		line_next(&s);
+		yaml_line_next(&s);
 	while (r == 0 && content(&s, &indent) == 0) {
 		if (indent > 0 || t->bytes[s.at] == '\t')
 			return config_bad(t, s.at, "unexpected indentation");
