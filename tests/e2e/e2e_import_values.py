@@ -6,47 +6,12 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from kit import *  # noqa: E402,F403
-from import_kit import TOKEN, Home, homes  # noqa: E402
-
-# The description of its tool has its variables, spelled apart, so that no redaction meets them; and a text of a person.
-SERVER = """
-import json, os, sys
-for line in sys.stdin:
-    m = json.loads(line)
-    if "id" not in m:
-        continue
-    text = json.dumps({k: " ".join(v) for k, v in os.environ.items()}) + "\\n" + os.environ.get("SHOWN", "")
-    result = {"initialize": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}},
-              "tools/list": {"tools": [{"name": "get_text", "description": text, "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}]},
-              }.get(m["method"], {})
-    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": result}), flush=True)
-"""
+from import_kit import SERVER, TOKEN, Home, homes, policy, row, tell  # noqa: E402
 
 
 def served(h, **entry):
     """An entry that starts the server."""
     return dict({"command": "/usr/bin/python3", "args": ["-u", h.put("server.py", SERVER)]}, **entry)
-
-
-def tell(h, name, **env):
-    """The variables of the server, and its text, under its policy."""
-    s = Mcp([KENNEL, "run", name], env=dict(h.env(), **env))
-    s.initialize()
-    text = s.request("tools/list")["result"]["tools"][0]["description"]
-    s.close()
-    known, _, shown = text.partition("\n")
-    return {k: v.replace(" ", "") for k, v in json.loads(known).items()}, shown
-
-
-def policy(h, name):
-    path = "%s/policies/%s.kennel" % (h.kennel, name)
-    code, _, err = h.run("policy", "check", path)
-    equal(code, 0, err)
-    return reads(path).decode()
-
-
-def row(out, name):
-    return [line for line in out.splitlines() if line.split()[1:2] == [name]][0]
 
 
 PLAIN = {"DEFAULT_MINIMUM_TOKENS": "12000", "MAX_TOKENS": 64000, "TEMPERATURE": 0.2, "GIT_AUTHOR_NAME": "Ada Example", "GIT_AUTHOR_EMAIL": "ada@corp.example",

@@ -1,0 +1,187 @@
+"""kennel import on configurations as people have them: each one is listed, put under kennel, every server of the result is
+run, and the file is restored byte for byte."""
+import json
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from kit import *  # noqa: E402,F403
+from import_kit import SERVER, TOKEN, Home, homes, policy, row, tell  # noqa: E402
+
+PYTHON = '"command": "/usr/bin/python3", "args": ["-u", "DIR/code/server.py"]'
+
+
+class Case:
+    """DIR in a text is the home. A row: the server, and what its row of the table has. `runs`: the policies of the servers that
+    are replaced, with lines that each has; None: it starts no server that a test can reach."""
+
+    def __init__(self, title, path, text, rows, runs, status=0, errors=(), left=(), env=None, files=None, given=None):
+        self.title, self.path, self.text, self.rows, self.runs = title, path, text, rows, runs
+        self.status, self.errors, self.left, self.env, self.files = status, errors, left, env or {}, files or {}
+        self.given = given or {}  # variables that the server has, under its policy's name
+
+
+CASES = [
+    Case("numbers, names of people and layouts of keyboards are no secrets, though parts of their names are", ".cursor/mcp.json",
+         '''{"mcpServers": {
+ "documents": {PYTHON, "env": {"DEFAULT_MINIMUM_TOKENS": "10000"}},
+ "planner": {PYTHON, "env": {"PROVIDER_API_KEY": "YOUR_API_KEY_HERE", "MAX_TOKENS": 64000, "TEMPERATURE": 0.2}},
+ "history": {PYTHON, "env": {"GIT_AUTHOR_NAME": "Ada Example", "GIT_AUTHOR_EMAIL": "ada@corp.example", "KEYBOARD_LAYOUT": "qwertz-de",
+   "KEYCLOAK_URL": "https://sso.corp.example/realms/main", "SHOWN": "Author: Ada Example <ada@corp.example> qwertz-de"}}
+}}''',
+         [("documents", " - "), ("planner", " - "), ("planner", "PROVIDER_API_KEY has a placeholder"), ("history", " - ")],
+         {"documents": ['env DEFAULT_MINIMUM_TOKENS = "10000"\n'],
+          "planner": ['env MAX_TOKENS = "64000"\n', 'env TEMPERATURE = "0.2"\n', "secret PROVIDER_API_KEY from env PROVIDER_API_KEY\n"],
+          "history": ['env GIT_AUTHOR_NAME = "Ada Example"\n', 'env KEYCLOAK_URL = "https://sso.corp.example/realms/main"\n']},
+         env={"PROVIDER_API_KEY": "YOUR_API_KEY_HERE"},
+         given={"documents": {"DEFAULT_MINIMUM_TOKENS": "10000"}, "history": {"GIT_AUTHOR_NAME": "AdaExample", "KEYBOARD_LAYOUT": "qwertz-de"}}),
+    Case("OpenCode fills in {env:NAME} and {file:PATH}; `oauth` that is false is no login", ".config/opencode/opencode.json",
+         '''{ "mcp": {
+  "local1": { "type": "local", "command": ["/usr/bin/python3", "-u", "DIR/code/server.py"],
+              "environment": {"KEY": "{env:MY_KEY}", "API_TOKEN": "{file:~/.secrets/k}"} },
+  "remote1": { "type": "remote", "url": "https://r.example/mcp", "headers": {"Authorization": "Bearer TOKEN"}, "oauth": false } } }''',
+         [("local1", " - "), ("remote1", " TOKEN ")],
+         {"local1": ["secret KEY from env KEY\n", "secret API_TOKEN from env API_TOKEN\n"], "remote1": ["auth bearer TOKEN\n"]},
+         env={"KEY": "abcdefgh1234", "API_TOKEN": "zq84mT0wLx5v"}, given={"local1": {"KEY": "abcdefgh1234", "API_TOKEN": "zq84mT0wLx5v"}}),
+    Case("names of the registry and of other scripts become names that a policy can have", ".config/Code/User/mcp.json",
+         '''{ "servers": {
+  "io.github.acme/remote-server": { "type": "http", "url": "https://api.example/mcp/", "gallery": "https://api.mcp.example", "version": "0.13.0" },
+  "io.github.acme/docs": { PYTHON },
+  "my.server": { PYTHON },
+  "日本語": { PYTHON } } }''',
+         [("my.server", "no sandbox")],
+         {"io-github-acme-remote-server": ['remote "https://api.example/mcp/"\n'], "io-github-acme-docs": [], "my-server": [], "server-1": []}),
+    Case("what does not start under its draft is left, and the status says so; the others are replaced", ".cursor/mcp.json",
+         '''{ "mcpServers": {
+  "needs": { "command": "/usr/bin/python3", "args": ["-u", "DIR/code/needs.py"] },
+  "login": { "command": "bash", "args": ["-lc", "exec /usr/bin/python3 -u DIR/code/server.py"] },
+  "change": { "command": "/bin/sh", "args": ["-c", "cd DIR/code && python3 server.py"] },
+  "nvm": { "command": "bash", "args": ["-c", "source ~/.nvm/nvm.sh && npx -y x"] },
+  "gone": { "command": "DIR/code/nothing" },
+  "good": { PYTHON },
+} }''',
+         [("needs", "no sandbox")], {"good": []}, status=65, left=["needs", "login", "change", "nvm", "gone"],
+         errors=["the server `needs` of ", "DIR/code/nothing: program not found"]),
+    Case("Codex's deadlines of the start and of calls are those of the policy", ".codex/config.toml",
+         '''[mcp_servers.slow]
+command = "/usr/bin/python3"
+args = ["-u", "DIR/code/server.py"]
+startup_timeout_sec = 90
+tool_timeout_sec = 600.5
+''', [("slow", "no sandbox")], {"slow": ["timeout  start 90s  call 601s\n"]}),
+    Case("Gemini's deadline of calls is that of the policy", ".gemini/settings.json", '{"mcpServers":{"calls":{PYTHON,"timeout":600000}}}',
+         [("calls", "no sandbox")], {"calls": ["timeout  call 600s\n"]}),
+    Case("a reference to a secret manager stays, with the line for a policy, unless the entry runs that manager", ".cursor/mcp.json",
+         '''{"mcpServers": {"asks": {PYTHON, "env": {"F_KEY": "op://Vault/item/field"}},
+ "runs": {"command": "DIR/bin/op", "args": ["run", "--", "/usr/bin/python3", "-u", "DIR/code/server.py"], "env": {"F_KEY": "op://Vault/item/field"}},
+ "marks": {PYTHON, "env": {"F_KEY": "<YOUR_KEY>"}}}}''',
+         [("asks", " - "), ("runs", " - "), ("marks", "F_KEY has a placeholder")],
+         {"runs": ['secret F_KEY from cmd DIR/bin/op "read" "op://Vault/item/field" { may network }\n'],
+          "marks": ["secret F_KEY from env F_KEY\n"]}, status=65, left=["asks"], env={"F_KEY": "<YOUR_KEY>"},
+         errors=["`asks` is left as it is: neither its client nor its command asks the secret manager (F_KEY); in a policy: "
+                 "`secret F_KEY from cmd /usr/bin/op \"read\" \"op://Vault/item/field\" { may network }`"],
+         files={"bin/op": "#!/bin/sh\n[ \"$1 $2\" = 'read op://Vault/item/field' ] && echo value-of-the-item\n"},
+         given={"runs": {"F_KEY": "value-of-the-item"}}),
+    Case("texts over lines in Goose's file hide no server, and its token is found", ".config/goose/config.yaml",
+         '''GOOSE_MODEL: "a model
+  of two lines"
+extensions:
+  http1:
+    type: streamable_http
+    uri: https://g.example/mcp
+    headers: {Authorization: "Bearer
+      TOKEN"}
+    description: Two lines
+      of text
+  stdio1:
+    type: stdio
+    name: stdio1 # as its key
+    description: 'Quoted,
+
+      over lines'
+    cmd: /usr/bin/python3
+    args:
+    - -u
+    - |-
+      DIR/code/server.py
+    - plain text
+      over lines
+    - >-
+      a folded
+      text
+    envs:
+      API_TOKEN: >-
+        TOKEN
+      COLOUR: dark
+        blue
+    tools:
+    - name: one
+      text: |
+        of a frontend
+    timeout: 300
+''', [("http1", " TOKEN "), ("stdio1", " API_TOKEN ")],
+         {"http1": ["auth bearer TOKEN\n"], "stdio1": ['"plain text over lines"', '"a folded text"', 'env COLOUR = "dark blue"\n', "timeout  call 300s\n"]},
+         given={"stdio1": {"COLOUR": "darkblue", "API_TOKEN": TOKEN}}),
+    Case("what the client has switched off is listed as disabled, and left", ".codeium/windsurf/mcp_config.json",
+         '{"mcpServers":{"off":{PYTHON,"disabled":true},"on":{PYTHON,"disabled":false}}}', [("off", "disabled; "), ("on", " no sandbox")], {"on": []},
+         left=["off"], errors=["the server `off` is disabled in its client, and is left as it is: name it to import it"]),
+]
+
+
+def entries(case, text):
+    """{server: the text of its entry}, as far as a test needs it."""
+    if case.path.endswith(".json"):
+        text = re.sub(r",(\s*[}\]])", r"\1", text)
+        return list(json.loads(text).values())[0]
+    return {}
+
+
+def go(case, number):
+    h = Home("case%d" % number)
+    h.put("code/server.py", SERVER)
+    h.put("code/needs.py", "import os\nopen(os.path.expanduser('~/.needs.json')).read()\n" + SERVER)
+    h.put(".needs.json", "{}")
+    for name, text in case.files.items():
+        os.chmod(h.put(name, text), 0o755)
+
+    def filled(text):
+        return text.replace("PYTHON", PYTHON).replace("DIR", h.dir)
+    text = filled(case.text).replace("Bearer TOKEN", "Bearer " + TOKEN).replace("\n      TOKEN\"", "\n      %s\"" % TOKEN).replace("        TOKEN\n", "        %s\n" % TOKEN)
+    at = h.put(case.path, text)
+    code, out, err = h.run("import")
+    equal(code, 0, err)
+    for name, part in case.rows:
+        within(part, row(out, name))
+    equal(reads(at).decode(), text, "nothing was asked to be changed")
+    code, out, err = h.run("import", "--write", "--stdin")
+    equal(code, case.status, out + err)
+    for part in case.errors:
+        within(filled(part), err)
+    now = reads(at).decode()
+    check(now != text)
+    for name in case.left:
+        equal(entries(case, now)[name], entries(case, text)[name])
+    equal(set(re.findall(r'"run", "([^"]*)"', now)), set(case.runs))
+    for name, lines in case.runs.items():
+        has = policy(h, name)
+        for line in lines:
+            within(filled(line), has)
+        if "remote " not in has:
+            known, shown = tell(h, name, **case.env)
+            equal({k: known.get(k) for k in case.given.get(name, {})}, case.given.get(name, {}))
+            equal(shown, json.loads(text)["mcpServers"][name]["env"]["SHOWN"] if "SHOWN" in has else "")
+    equal(h.run("import", "--undo")[0], 0)
+    equal(reads(at).decode(), text)
+    h.end()
+
+
+for number_, case_ in enumerate(CASES):
+    test(case_.title)(lambda case_=case_, number_=number_: go(case_, number_))
+
+try:
+    main()
+finally:
+    for home in homes:
+        home.end()
