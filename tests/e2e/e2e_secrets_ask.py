@@ -256,7 +256,7 @@ def value_arguments():
     equal(s.questions(), [])
 
 
-@test("S1-07 S1-48 S1-103 S1-104 the scenario of source 1: a call lacks a secret, the agent asks, a person types it, the call "
+@test("S1-07 S1-103 S1-104 the scenario of source 1: a call lacks a secret, the agent asks, a person types it, the call "
       "succeeds in the same session", seconds=120)
 def scenario():
     s = vaulted("required %s\nsecret %s {\n    retrieval-url \"https://example.invalid/tokens\"\n}\n" % (PATH, PATH))

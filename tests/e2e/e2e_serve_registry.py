@@ -307,7 +307,7 @@ def oneshot_hangs():
     check(wait_for(lambda: set(h.processes()) == listed, 8) is not None, h.processes())
 
 
-@test("a registry that cannot be read: no server is started, and stderr says what to do")
+@test("S4-45 a registry that cannot be read: no server is started, and stderr says what to do")
 def unreadable():
     home = TMP + "/unreadable"
     os.makedirs(home)

@@ -403,6 +403,26 @@ def query():
     check(wait_for(lambda: not h2.processes(), 4) is not None, "a cancelled query leaves its process")
 
 
+@test("S4-48 the value that a helper printed is in no result of mcp_query, whatever the tool makes of it; the server has it")
+def helper_value():
+    value = "from-helper-%d-Zq/+x" % os.getpid()
+    kept = TMP + "/helper-value"
+    with open(kept, "w") as f:
+        f.write(value + "\n")
+    os.chmod(kept, 0o644)
+    h = Hub(server("one", more="    secret KEY from cmd /bin/cat %s { may files }\n" % words(kept)))
+    variable = {"name": "KEY"}
+    equal(h.query("one", "variable", arguments=variable)["result"]["content"][0]["text"], "*** %d" % len(value),
+          "the control: the server has the value")
+    equal(h.query("one", "getenv", arguments=variable)["result"]["content"][0]["text"], "***")
+    for inside in (value, {"structuredContent": {"token": value, value: 1}, "isError": True},
+                   {"content": [{"type": "resource", "resource": {"uri": "x://" + value, "text": value}}]}):
+        said = inside if isinstance(inside, str) else json.dumps(inside)
+        absent(value, json.dumps(h.do("mcp_query", {"server": "one", "tool": "echo", "arguments": {"text": said}})), said)
+    absent(value, h.stderr(), "kennel's standard error")
+    os.unlink(kept)
+
+
 @test("S2-48 C31 mcp_query takes each spelling of a tool, of pinned servers and of others; the result has the server's own name", seconds=90)
 def query_spellings():
     tools = [tool("Get.It"), tool("echo"), tool("one.echo"), tool("same-it"), tool("same_it")]

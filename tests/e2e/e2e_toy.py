@@ -42,7 +42,7 @@ ODD = [
 ]
 
 
-@test("S4-37 bytes that need no decision pass to the server as they came")
+@test("bytes that need no decision pass to the server as they came")
 def exact_in():
     s = kennel_run(toy_policy())
     s.initialize()
@@ -299,6 +299,20 @@ def environment_exact():
     check(audited("secrets", "FROM_ENV", "FROM_FILE", "FROM_CMD"), "no event that names the secrets")
 
 
+@test("S4-37 a value that the server echoes from its arguments comes back as it was, and a secret's value among them as ***")
+def echoed():
+    s = secret_run()
+    for said in ("hunter2-of-the-agent", TOKEN[:7], TOKEN[::-1].replace(TOKEN[-1], "!"), "***"):
+        equal(s.text("echo", text=said), said)
+    for said in ("%s", "token=%s;", "%s and %s"):
+        equal(s.text("echo", text=said.replace("%s", TOKEN)), said.replace("%s", "***"))
+    bare = Mcp([TOY], env={"TOKEN": TOKEN})  # the control
+    bare.initialize()
+    equal(bare.text("echo", text=TOKEN), TOKEN)
+    bare.close()
+    s.close()
+
+
 @test("K-06 S4-35 S4-36 S4-50 MCP-ATTACKS 13 14 what the server says is scrubbed, whatever it wears")
 def scrub():
     s = secret_run("--describe", "TOKEN")
@@ -377,7 +391,7 @@ def fenced_helper():
     os.unlink(helper)
 
 
-@test("S4-38 S4-48 S4-49 a failing helper: its exit status and nothing of what it said")
+@test("S4-38 S4-49 a failing helper: its exit status and nothing of what it said")
 def failing_helper():
     said = "h3lper-%d-Zq/+x" % os.getpid()  # of no policy: those lie beside the log as they are written
     helper = TMP + "/helper"
