@@ -45,7 +45,7 @@ static const char encoded[] = "xn--";
 /* A name that is searched. */
 struct searched {
 	const char *text; /* the name, or room */
-	bool encoded;     /* it has such a label */
+	bool encoded; /* bytes above 0x7f are signs: they are encoded in such a label */
 	char room[FOREIGN_NAME_MAX];
 	uint16_t place[FOREIGN_NAME_MAX]; /* of each byte of text, in the name */
 	bool marked[FOREIGN_NAME_MAX];    /* bytes of the name */
@@ -187,17 +187,23 @@ put_masked(const char *name, const bool marked[FOREIGN_NAME_MAX], struct buf *ro
 	return r == 0 ? buf_putc(room, '\0') : r;
 }
 
-/* Marks and counts all values in the name; true: at least one. */
+/*
+ * Marks and counts all values in the name; true: at least one.  In a name with an encoded
+ * label a value may be there without its bytes above 0x7f, or with them in another label.
+ */
 static bool
-mark_all(struct scrub *s, struct searched *find)
+mark_all(struct scrub *s, struct searched *find, bool has_encoded)
 {
 	bool any = false;
 
-	for (size_t i = 0; i < s->pattern_n; i++) {
-		if (!mark(find, &s->pattern[i]))
-			continue;
-		count(s, s->pattern[i].value);
-		any = true;
+	for (int encoded_too = 0; encoded_too <= has_encoded; encoded_too++) {
+		find->encoded = encoded_too == 1;
+		for (size_t i = 0; i < s->pattern_n; i++) {
+			if (!mark(find, &s->pattern[i]))
+				continue;
+			count(s, s->pattern[i].value);
+			any = true;
+		}
 	}
 	return any;
 }
@@ -208,7 +214,7 @@ foreign_name(struct scrub *s, const char *name, struct buf *room)
 	const struct foreign *exact = foreign_text(s, name, room);
 	char text[FOREIGN_NAME_MAX];
 	struct searched find = {.text = text};
-	bool any;
+	bool any, has_encoded;
 	size_t len = strlen(foreign_str(exact));
 
 	if (s == NULL)
@@ -216,14 +222,14 @@ foreign_name(struct scrub *s, const char *name, struct buf *room)
 	if (len >= sizeof(text))
 		return made(SCRUB_MASK);
 	memcpy(text, foreign_str(exact), len + 1);
-	find.encoded = strcasestr(text, encoded) != NULL;
+	has_encoded = strcasestr(text, encoded) != NULL;
 	for (size_t i = 0; i < len; i++)
 		find.place[i] = (uint16_t)i;
 	s->run++;
-	any = mark_all(s, &find);
-	for (int ends = 0; ends < 2 && find.encoded; ends++) {
+	any = mark_all(s, &find, has_encoded);
+	for (int ends = 0; ends < 2 && has_encoded; ends++) {
 		without_code(text, ends == 1, &find);
-		any = mark_all(s, &find) || any;
+		any = mark_all(s, &find, true) || any;
 	}
 	mark_encoded(text, &find);
 	if (any && put_masked(text, find.marked, room) < 0)

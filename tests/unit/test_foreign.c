@@ -120,6 +120,9 @@ attack_a_name_with_encoded_characters(void **state)
 	    {"gr\xc3\xbc\xc3\x9f"
 	     "e",
 		"xn--gre-8ka.example", "xn--gre-8ka.example", 0},
+	    /* raw bytes above 0x7f, in a name that also has an encoded label */
+	    {"[\xfc\xfd\xfc\xfd\xfc\xfd\xfc\xfd\xfc\xfd",
+		"xn--tda.\xfc\xfd\xfc\xfd\xfc\xfd\xfc\xfd\xfc\xfd.x", "xn--tda.***.x", 1},
 	    {V, "xn--bcher-kva.example", "xn--bcher-kva.example", 0},
 	};
 
