@@ -339,6 +339,7 @@ lower_cwd(struct lower *l, const struct stmt *s)
 		    "%s does not exist: the server cannot start until it does", path);
 	/* the canonical name: no link is followed when the server starts */
 	l->row.cwd = lower_str(l, real);
+	l->cwd = path;
 	return 0;
 }
 

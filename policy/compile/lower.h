@@ -229,6 +229,7 @@ struct lower {
 	size_t image_n;
 	struct sealed_exec *exec;
 	size_t exec_n;
+	const char *cwd; /* as its line has it; NULL: no line, or not lowered yet */
 	bool has_run;
 	struct lacks lacks;
 	const char **credential; /* names of credential rows added so far */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#define DIAG_CODE "lowering"
 #include "policy/compile/lower.h"
 #include "policy/lang/host.h"
 #include "policy/lang/scalar.h"
@@ -109,6 +110,18 @@ cond_values(struct lower *l, const struct cond *c, struct sealed_cond *row)
 	row->values.n = (uint32_t)c->value_n;
 	if (c->value_n == 0)
 		row->values.first = 0;
+	if (!c->relative)
+		return;
+	if (l->cwd == NULL) {
+		diag_error(l->diag, c->at,
+		    "`relative` needs a `cwd` line in server `%s`: relative paths are "
+		    "looked up there",
+		    l->server->name.text);
+		return;
+	}
+	v = (struct sealed_value){.type = VALUE_STRING, .text = lower_str(l, l->cwd)};
+	(void)sealer_row(l->sealer, SEALED_VALUES, &v, sizeof(v));
+	row->values.n++;
 }
 
 /* Postfix: left, right, operator; the depth never exceeds the matcher's stack. */

@@ -22,6 +22,7 @@ struct node {
 	uint32_t index;
 	int parent, child, next; /* -1: none */
 	struct points strings, folders, globs, numbers;
+	struct points cwds;  /* where relative paths are looked up */
 	struct points value; /* candidate values as JSON, without members or elements */
 	bool null, truth;    /* compared with null; with true or false */
 };
@@ -81,6 +82,7 @@ add_value(struct node *n, const struct policy *p, const struct sealed_cond *c,
 static int
 add_cond(struct tree_of *t, const struct policy *p, const struct sealed_cond *c)
 {
+	const struct sealed_value *v;
 	int at = 0;
 	uint32_t i;
 
@@ -93,6 +95,10 @@ add_cond(struct tree_of *t, const struct policy *p, const struct sealed_cond *c)
 	}
 	for (i = 0; i < c->values.n; i++)
 		add_value(&t->node[at], p, c, &p->value[c->values.first + i]);
+	if (c->op == COND_UNDER && c->values.n > 1) {
+		v = &p->value[c->values.first + 1];
+		points_add(&t->node[at].cwds, policy_str(p, v->text), v->text.len);
+	}
 	return 0;
 }
 
@@ -159,6 +165,32 @@ add_folders(struct sets *s, const struct node *n)
 	return r;
 }
 
+/* Relative paths: one of any name, and those that lead from a cwd into a directory. */
+static int
+add_relatives(struct sets *s, const struct node *n)
+{
+	char below[4200];
+	size_t i, k, len;
+	int r = n->cwds.n == 0 ? 0 : add_set(s, "x", 1, SETS_LITERAL);
+
+	for (i = 0; i < n->cwds.n; i++) {
+		len = strcmp(n->cwds.v[i], "/") == 0 ? 0 : strlen(n->cwds.v[i]);
+		for (k = 0; k < n->folders.n && r == 0; k++) {
+			const char *folder = n->folders.v[k];
+
+			if (strncmp(folder, n->cwds.v[i], len) != 0 ||
+			    folder[len] != '/' || folder[len + 1] == 0)
+				continue;
+			folder += len + 1;
+			r = add_set(s, folder, strlen(folder), SETS_LITERAL);
+			(void)snprintf(below, sizeof(below), "%s/*", folder);
+			if (r == 0)
+				r = add_set(s, below, strlen(below), SETS_GLOB);
+		}
+	}
+	return r;
+}
+
 static int
 node_texts(struct node *n)
 {
@@ -172,6 +204,8 @@ node_texts(struct node *n)
 		r = add_set(s, n->globs.v[i], strlen(n->globs.v[i]), SETS_GLOB);
 	if (r == 0)
 		r = add_folders(s, n);
+	if (r == 0)
+		r = add_relatives(s, n);
 	if (r == 0)
 		r = sets_cells(s, take_text, n);
 	sets_free(s);
@@ -413,6 +447,7 @@ diff_values(const struct conds_of *conds, size_t n, struct points *ret)
 		points_free(&t->node[j].folders);
 		points_free(&t->node[j].globs);
 		points_free(&t->node[j].numbers);
+		points_free(&t->node[j].cwds);
 		points_free(&t->node[j].value);
 	}
 	free(t);

@@ -167,6 +167,21 @@ member_text(const void *domain, const void *member)
 
 static const struct regions_how members = {ask_side, member_text};
 
+/* Where the conditions of a line look up relative paths: its text does not say it. */
+static void
+say_cwds(const struct policy *p, const struct sealed_gate *g, FILE *f)
+{
+	uint32_t i;
+
+	for (i = 0; i < g->conds.n; i++) {
+		const struct sealed_cond *c = &p->cond[g->conds.first + i];
+
+		if (c->op == COND_UNDER && c->values.n > 1)
+			(void)fprintf(
+			    f, " %s", policy_str(p, p->value[c->values.first + 1].text));
+	}
+}
+
 /* The text of a line that matches this name for some arguments. */
 static char *
 lines_of(const struct kind_diff *x, int side, const struct policy_gate_ask *name,
@@ -193,6 +208,7 @@ lines_of(const struct kind_diff *x, int side, const struct policy_gate_ask *name
 		if (m == MISS_NAME || m == MISS_EXCEPT || m == MISS_EXPIRED)
 			continue;
 		say_gate(p, w->g, f);
+		say_cwds(p, w->g, f);
 		(void)fprintf(f, " %u\n",
 		    ask.pin == NULL ? 0 : ask.pin->classes); /* of its definition */
 		if (w->g->conds.n > 0)

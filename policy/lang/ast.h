@@ -91,6 +91,7 @@ struct cond {
 	size_t step_n;
 	struct word *value; /* one; for `in`, any number */
 	size_t value_n;
+	bool relative; /* `under`: also a path that is relative to the server's cwd */
 };
 
 /*

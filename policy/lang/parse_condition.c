@@ -358,6 +358,9 @@ value_text(struct when *w, struct cond *c)
 	}
 	parse_push(p, &c->value, &c->value_n);
 	parse_advance(p);
+	c->relative = c->kind == COND_KIND_UNDER && at_word(p, "relative");
+	if (c->relative)
+		parse_advance(p);
 	return true;
 }
 

@@ -419,10 +419,12 @@ say_compare(const struct policy *p, const struct sealed_cond *c, FILE *f)
 	if (c->op == COND_EXISTS)
 		return;
 	(void)fputs(c->op == COND_IN ? " [" : " ", f);
-	for (i = 0; i < c->values.n; i++) {
+	for (i = 0; i < (c->op == COND_IN ? c->values.n : 1); i++) {
 		(void)fputs(i > 0 ? ", " : "", f);
 		say_value(p, &p->value[c->values.first + i], f);
 	}
+	if (c->op == COND_UNDER && c->values.n > 1)
+		(void)fputs(" relative", f);
 	if (c->op == COND_IN)
 		(void)fputc(']', f);
 }

@@ -303,17 +303,21 @@ rule_cond(struct load *l, uint32_t i)
 {
 	RULE(SEALED_CONDS, sealed_cond, cond);
 	const struct sealed_value *v = &l->p.value[row->values.first];
-	uint32_t values = row->op < COND_EXISTS ? 1 : 0;
+	uint32_t values = row->op < COND_EXISTS ? 1 : 0, k;
 
-	MUST(row->op == COND_IN || row->values.n == values, "invalid number of values");
+	MUST(row->op == COND_IN || row->values.n == values ||
+		 (row->op == COND_UNDER && row->values.n == 2),
+	    "invalid number of values");
 	MUST(row->op < COND_AND || row->steps.n == 0, "unexpected path");
-	MUST(
-	    (row->op != COND_MATCHES && row->op != COND_UNDER) || v->type == VALUE_STRING,
+	MUST(row->op != COND_MATCHES || v->type == VALUE_STRING,
 	    "a value of the wrong type");
 	MUST(row->op < COND_LT || row->op > COND_GE || v->type == VALUE_NUMBER,
 	    "a value of the wrong type");
-	MUST(row->op != COND_UNDER || policy_is_path(text(l, v->text), v->text.len),
-	    "not an absolute, normalized path");
+	for (k = 0; row->op == COND_UNDER && k < row->values.n; k++, v++) {
+		MUST(v->type == VALUE_STRING, "a value of the wrong type");
+		MUST(policy_is_path(text(l, v->text), v->text.len),
+		    "not an absolute, normalized path");
+	}
 	return 0;
 }
 

@@ -143,12 +143,54 @@ path_under(char *path, size_t n, const char *folder, size_t len)
 	return TRUTH_UNKNOWN;
 }
 
+/*
+ * A relative path that every program looks up below its working directory.  Not: a home
+ * directory (~), a URL or a name with a prefix (file:x), also where the text is decoded.
+ */
+static bool
+plainly_relative(const char *text, size_t n)
+{
+	char copy[PATH_LEN_MAX + 4];
+	const char *slash;
+	size_t before, i;
+
+	memcpy(copy, text, n);
+	for (i = 0; i < DECODES_MAX; i++) {
+		slash = memchr(copy, '/', n);
+		if (n == 0 || copy[0] == '/' || copy[0] == '~' ||
+		    memchr(copy, ':', slash == NULL ? n : (size_t)(slash - copy)) != NULL)
+			return false;
+		before = n;
+		n = uri_decode(copy, n, copy);
+		if (n == before)
+			return true;
+	}
+	return false;
+}
+
+/* Puts the working directory before the text; 0: the path is too long, or leads nowhere
+ * that is known. */
+static size_t
+put_cwd(const struct pair *c, const char *text, size_t n, char out[PATH_LEN_MAX + 4])
+{
+	struct sealed_ref cwd = c->value[1].text;
+	bool root = cwd.len == 1;
+
+	if (!plainly_relative(text, n) || cwd.len + 1 + n > PATH_LEN_MAX)
+		return 0;
+	memcpy(out, policy_str(c->p, cwd), cwd.len);
+	if (!root)
+		out[cwd.len] = '/';
+	memcpy(out + cwd.len + !root, text, n);
+	return cwd.len + !root + n;
+}
+
 static enum policy_truth
-under(const struct pair *c)
+under(const struct pair *c, bool relative)
 {
 	struct value_reader t = {.s = c->r->s, .len = c->r->len, .at = c->found.from + 1};
 	const char *folder = policy_str(c->p, c->value->text);
-	char path[PATH_LEN_MAX + 4];
+	char text[PATH_LEN_MAX + 4], path[PATH_LEN_MAX + 4];
 	size_t n = 0;
 	uint32_t x;
 
@@ -157,9 +199,12 @@ under(const struct pair *c)
 	while (value_char(&t, &x)) {
 		if (x == 0 || n >= PATH_LEN_MAX)
 			return TRUTH_UNKNOWN;
-		n += put_utf8(x, path + n);
+		n += put_utf8(x, text + n);
 	}
-	return path_under(path, n, folder, c->value->text.len);
+	if (!relative || n == 0 || text[0] == '/')
+		return path_under(text, n, folder, c->value->text.len);
+	n = put_cwd(c, text, n, path);
+	return n == 0 ? TRUTH_UNKNOWN : path_under(path, n, folder, c->value->text.len);
 }
 
 static enum policy_truth
@@ -217,7 +262,8 @@ compare(const struct policy *p, const struct sealed_cond *c, struct value_reader
 		return not_truth(is_equal(&pair));
 	if (c->op == COND_MATCHES)
 		return matches(&pair);
-	return c->op == COND_UNDER ? under(&pair) : ordered(&pair, c->op);
+	return c->op == COND_UNDER ? under(&pair, c->values.n > 1)
+				   : ordered(&pair, c->op);
 }
 
 enum policy_truth

@@ -388,7 +388,8 @@ enum sealed_cond_op {
 	COND_NE,
 	COND_IN,      /* equal to one of the values */
 	COND_MATCHES, /* string; the value is a glob */
-	COND_UNDER,   /* string with an absolute normal path; the value is a directory */
+	COND_UNDER,   /* string with an absolute normal path; the value is a directory;
+		       * a second value: where a relative path is looked up */
 	COND_LT,      /* numbers */
 	COND_LE,
 	COND_GT,

@@ -51,6 +51,41 @@ def texts():
            ('{"path":"/srv/work/../secret"}', "deny"), ('{"path":"/srv"}', "deny"), ('{"path":"work"}', "deny"))
 
 
+@test("when under DIR relative: a path that the server looks up in its cwd; without the word, and for any other text, as before")
+def relative():
+    rows = ('{"path":"a/b.txt"}', "allow"), ('{"path":"a"}', "allow"), ('{"path":"/tmp/w/a"}', "allow")
+    odd = [('{"path":%s}' % json.dumps(p), "deny") for p in (
+        "", ".", "..", "../x", "a/../../x", "./a", "a//b", "a/", "~/x", "~", "file:x", "%2e%2e/x", "%2Fetc/passwd", "%7e/x",
+        "a\\b", "/etc/passwd", "/tmp/w/../x")]
+    judged("    cwd /tmp\n    tool allow line when args.path under /tmp relative\n", *rows, *odd[:-1])
+    judged("    cwd /tmp\n    tool allow line when args.path under /tmp/w relative\n",
+           ('{"path":"w/x"}', "allow"), ('{"path":"w"}', "allow"), ('{"path":"x"}', "deny"), ('{"path":"wx"}', "deny"), *odd)
+    judged("    cwd /tmp\n    tool allow line when args.path under /tmp\n", (rows[0][0], "deny"), rows[2])  # the control
+    # what denies counts in doubt
+    judged("    cwd /tmp\n    tool allow line\n    tool deny line when args.path under /tmp/w relative\n",
+           ('{"path":"x"}', "allow"), ('{"path":"w/x"}', "deny"), ('{"path":"../x"}', "deny"), ('{"path":"~/x"}', "deny"))
+
+
+@test("`relative` needs a `cwd` line, which a grant covers; policy diff tells what the word adds, and show says it")
+def relative_word():
+    tool = "    tool allow line when args.path under /tmp/w%s\n"
+    for cwd, more in (("", "needs a `cwd` line in server `t`"), ("    cwd /srv\n", "/srv is not in the view")):
+        r = run([KENNEL, "policy", "check", policy(TOYS + cwd + tool % " relative")])
+        equal(r.returncode, 65, r.stderr)
+        within(more.encode(), r.stderr)
+    cwd = "    cwd /tmp/w\n"
+    old, new = policy(TOYS + cwd + tool % ""), policy(TOYS + cwd + tool % " relative")
+    other = policy(TOYS + "    cwd /tmp\n" + tool % " relative")
+    equal(run([KENNEL, "policy", "check", new]).returncode, 0)
+    for a, b, word in ((old, new, b"newly allowed: tool"), (new, old, b"newly denied: tool"),
+                       (new, other, b"newly denied: tool"), (other, new, b"newly allowed: tool")):
+        r = run([KENNEL, "policy", "diff", a, b])
+        equal(r.returncode, 1 if b"allowed" in word else 0, r.stderr)
+        within(word, r.stdout, (a, b))
+    within(b'under "/tmp/w" relative', run([KENNEL, "policy", "show", new]).stdout)
+    equal(run([KENNEL, "policy", "diff", new, new]).stdout, b"")
+
+
 @test("C35 when: numbers as they are written, and, or, not")
 def numbers():
     judged("    tool allow line when args.n <= 5\n",

@@ -22,10 +22,10 @@
 
 static struct sealed_cond cond;
 static struct sealed_step steps[STEPS_MAX];
-static struct sealed_value value;
+static struct sealed_value value[2]; /* the second: `under DIR relative` */
 static char strings[2 * LINE_MAX_];
 static struct policy p = {
-    .strings = strings, .cond = &cond, .step = steps, .value = &value};
+    .strings = strings, .cond = &cond, .step = steps, .value = value};
 
 static struct sealed_ref
 text(const char *s, size_t len)
@@ -63,17 +63,22 @@ condition(const char *s, size_t len)
 	}
 	i++;
 	cond.values.n = cond.op != COND_EXISTS;
-	value = (struct sealed_value){.type = VALUE_NULL};
+	value[0] = (struct sealed_value){.type = VALUE_NULL};
 	if (i < len) {
-		value.type =
+		value[0].type =
 		    policy_is_number(s + i, len - i) ? VALUE_NUMBER : VALUE_STRING;
-		value.text = text(s + i, len - i);
+		value[0].text = text(s + i, len - i);
 	}
-	if (cond.op >= COND_LT && cond.op <= COND_GE && value.type != VALUE_NUMBER)
+	value[1] = (struct sealed_value){.type = VALUE_STRING, .text = text("/srv", 4)};
+	if (cond.op == COND_UNDER && len > 0 && (uint8_t)s[0] >= 0x80)
+		cond.values.n = 2;
+	if (cond.op >= COND_LT && cond.op <= COND_GE && value[0].type != VALUE_NUMBER)
 		cond.op = COND_EQ;
 	if ((cond.op == COND_MATCHES || cond.op == COND_UNDER) &&
-	    value.type != VALUE_STRING)
+	    value[0].type != VALUE_STRING) {
 		cond.op = COND_NE;
+		cond.values.n = 1;
+	}
 }
 
 static void

@@ -100,6 +100,7 @@ print_test(const struct cond *c, FILE *f)
 	fprintf(f, " %s", cond_name(c->kind));
 	if (c->kind != COND_KIND_IN) {
 		print_words(c->value, c->value_n, f);
+		fputs(c->relative ? " relative" : "", f);
 		return;
 	}
 	if (c->value[0].let != NULL && c->value[0].let->list != NULL &&

@@ -447,6 +447,76 @@ one_comparison(void **state)
 	}
 }
 
+/* `under /srv/w relative`, in a server whose cwd is the first column. */
+static const struct {
+	const char *cwd, *text;
+	enum policy_truth truth;
+} relatives[] = {
+    {"/srv/w", "a", YES},
+    {"/srv/w", "docs/report.pdf", YES},
+    {"/srv/w", "100%", YES},
+    {"/srv/w", "a b/c:d", YES},
+    {"/srv/w/sub", "x", YES},
+    {"/srv", "w/x", YES},
+    {"/srv", "w", YES},
+    {"/srv", "wx", NO},
+    {"/srv", "v/x", NO},
+    {"/", "srv/w/x", YES},
+    {"/", "etc", NO},
+    /* an absolute path is judged as without the word */
+    {"/srv/w", "/srv/w/a", YES},
+    {"/srv/w", "/etc/passwd", NO},
+    {"/srv/w", "/srv/w/../../etc", UNKNOWN},
+    /* anything else may lead anywhere */
+    {"/srv/w", "", UNKNOWN},
+    {"/srv/w", ".", UNKNOWN},
+    {"/srv/w", "./a", UNKNOWN},
+    {"/srv/w", "..", UNKNOWN},
+    {"/srv/w", "../x", UNKNOWN},
+    {"/srv/w", "a/../../x", UNKNOWN},
+    {"/srv/w", "a//b", UNKNOWN},
+    {"/srv/w", "a/", UNKNOWN},
+    {"/srv/w", "~", UNKNOWN},
+    {"/srv/w", "~/x", UNKNOWN},
+    {"/srv/w", "~root/x", UNKNOWN},
+    {"/srv/w", "file:etc", UNKNOWN},
+    {"/srv/w", "file:///etc/passwd", UNKNOWN},
+    {"/srv/w", "C:x", UNKNOWN},
+    {"/srv/w", "a\\\\b", UNKNOWN},
+    {"/srv/w", "a\\u0000", UNKNOWN},
+    {"/srv/w", "%2e%2e/x", UNKNOWN},
+    {"/srv/w", "%2Fetc/passwd", UNKNOWN},
+    {"/srv/w", "%7E/x", UNKNOWN},
+    {"/srv/w", "%257e/x", UNKNOWN},
+    {"/srv/w", "file%3Aetc", UNKNOWN},
+    {"/srv/w", "a%2f..%2f..%2fetc", UNKNOWN},
+};
+
+static void
+relative_paths(void **state)
+{
+	static char json[6000], longest[5000];
+	char folders[64];
+	size_t i;
+
+	memset(longest, 'a', sizeof(longest) - 1);
+	for (i = 0; i <= ARRAY_LEN(relatives); i++) {
+		bool last = i == ARRAY_LEN(relatives);
+
+		begin();
+		snprintf(folders, sizeof(folders), "\"/srv/w\"|\"%s\"",
+		    last ? "/srv/w" : relatives[i].cwd);
+		cond(COND_UNDER, "p", folders);
+		snprintf(json, sizeof(json), "{\"p\":\"%s\"}",
+		    last ? longest : relatives[i].text);
+		if (asked(json) != (last ? UNKNOWN : relatives[i].truth))
+			fail_msg("%zu: %s, %s: %d", i, json, folders, asked(json));
+	}
+	begin(); /* a control: without the word it is unknown */
+	cond(COND_UNDER, "p", "\"/srv/w\"");
+	assert_int_equal(asked("{\"p\":\"a\"}"), UNKNOWN);
+}
+
 /* Every combination of the three. */
 static void
 three_values(void **state)
@@ -537,6 +607,7 @@ main(void)
 	    cmocka_unit_test(numbers),
 	    cmocka_unit_test(numbers_against_integers),
 	    cmocka_unit_test(one_comparison),
+	    cmocka_unit_test(relative_paths),
 	    cmocka_unit_test(three_values),
 	    cmocka_unit_test(odd_programs),
 	    cmocka_unit_test(many_members),

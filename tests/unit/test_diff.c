@@ -40,8 +40,9 @@ static const char *const verdicts[] = {"allow", "ask", "deny"};
 static const char *const globs[] = {"a*", "*b", "ab", "b", "*a*", "a*b", "c"};
 static const char *const conds[] = {"args.n < 3", "args.n >= 2.5", "args.s == \"x\"",
     "args.s in [\"x\", \"y\"]", "args.s matches x*", "not args.s == \"y\"",
-    "args.s under \"/srv\"", "args.n == 3 and args.s == \"x\"",
-    "args.n > 3 or args.s != \"x\"", "args.a[0] == true"};
+    "args.s under \"/srv\"", "args.s under /tmp relative", "args.s under /tmp/a relative",
+    "args.n == 3 and args.s == \"x\"", "args.n > 3 or args.s != \"x\"",
+    "args.a[0] == true"};
 static const char *const argvs[] = {
     "x **", "x", "**", "* y", "x|y *", "x* **", "\"\"", "x y", "* * y"};
 static const char *const hosts[] = {"a.example.com:443", "*.example.com:443",
@@ -85,7 +86,8 @@ random_side(struct side *s)
 	struct policy_source source = {.path = "random"};
 
 	assert_non_null(f);
-	(void)fputs("server s {\n\trun /bin/sh -c true\n", f);
+	(void)fprintf(f, "server s {\n\trun /bin/sh -c true\n\tcwd /tmp%s\n",
+	    roll(2) == 0 ? "/a" : "");
 	while (n-- > 0)
 		grant(f);
 	(void)fputs("}\n", f);
@@ -126,8 +128,9 @@ static const char *const names[] = {"a", "b", "ab", "aab", "abb", "ba", "c", "ca
 static const char *const documents[] = {"{}", "{\"n\":2}", "{\"n\":2.5}", "{\"n\":2.75}",
     "{\"n\":3}", "{\"n\":4}", "{\"n\":\"3\"}", "{\"s\":\"x\"}", "{\"s\":\"y\"}",
     "{\"s\":\"xz\"}", "{\"s\":\"/srv\"}", "{\"s\":\"/srv/a\"}", "{\"s\":\"/srv/../x\"}",
-    "{\"s\":\"\"}", "{\"s\":null}", "{\"n\":3,\"s\":\"x\"}", "{\"n\":4,\"s\":\"y\"}",
-    "{\"a\":[true]}", "{\"a\":[]}", "{\"a\":[false],\"n\":3}",
+    "{\"s\":\"\"}", "{\"s\":\"a\"}", "{\"s\":\"a/b\"}", "{\"s\":\"b\"}",
+    "{\"s\":\"~/b\"}", "{\"s\":\"/tmp/a/b\"}", "{\"s\":null}", "{\"n\":3,\"s\":\"x\"}",
+    "{\"n\":4,\"s\":\"y\"}", "{\"a\":[true]}", "{\"a\":[]}", "{\"a\":[false],\"n\":3}",
     "{\"a\":true,\"s\":\"x\"}"};
 
 static enum sealed_verdict
