@@ -443,6 +443,7 @@ MCP = \
 	supervisor/mcp/approved_params.o \
 	supervisor/mcp/batch.o \
 	supervisor/mcp/deadline.o \
+	supervisor/mcp/line/after_input.o \
 	supervisor/mcp/line/budget.o \
 	supervisor/mcp/line/edit.o \
 	supervisor/mcp/events.o \

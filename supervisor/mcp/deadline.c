@@ -4,22 +4,18 @@
  * request whose deadline passes.
  */
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 
 #include "shim/base/buf.h"
 #include "shim/base/loop.h"
 #include "supervisor/approve/approve.h"
+#include "supervisor/mcp/line/after_input.h"
 #include "supervisor/mcp/line/frame.h"
 #include "supervisor/mcp/methods.h"
 #include "supervisor/mcp/private.h"
 #include "supervisor/mcp/requests.h"
 #include "supervisor/mcp/rpc.h"
 
-#define LAST_NS       (30000 * LOOP_MS)
-#define UNREAD_NS     (300 * LOOP_MS) /* by an agent whose requests are all answered */
-#define LATE_TEXT     "the input has ended, and the server did not answer within 30 s"
-#define GONE_TEXT     "the input of the agent has ended"
 #define NO_START_TEXT "the server did not answer its first request in time"
 #define NO_READ_TEXT  "the server did not read its input within `timeout call`"
 
@@ -189,19 +185,6 @@ is_read(const struct session *s)
 	return frame_rest(&s->from_agent) == 0;
 }
 
-/* When the session ends after the end of its input: of an agent that does not read, sooner. */
-static uint64_t
-last_due(const struct session *s)
-{
-	uint64_t unread = s->last_read.at + UNREAD_NS;
-
-	if (s->last_at == 0 || s->ended)
-		return UINT64_MAX;
-	if (s->last_read.left == 0 || !s->agent_eof || !is_read(s) || unread > s->last_at)
-		return s->last_at;
-	return unread;
-}
-
 uint64_t
 session_next_timer(struct session *s, uint64_t now)
 {
@@ -224,38 +207,14 @@ session_next_timer(struct session *s, uint64_t now)
 	at = due < at ? due : at;
 	due = health_next(s);
 	at = due < at ? due : at;
-	due = last_due(s);
+	due = s->ended ? UINT64_MAX
+		       : after_input_due(&s->after, s->agent_eof && is_read(s));
 	at = due < at ? due : at;
 	due = session_log_behind(s) ? now + REPORT_LATE_MS * LOOP_MS : UINT64_MAX;
 	return due < at ? due : at;
 }
 
 /* ---- the end of the input ------------------------------------------------ */
-
-/*
- * The end of the agent's input, while its output still has a reader: `printf ... | kennel
- * run NAME`. The requests under way get their answers, each until its deadline and all of
- * them for 30 s at most; then the agent gets what is left for it, as long as it reads. A
- * client that leaves without reading waits only 2 s, so 300 ms count as not reading. No
- * person is asked any more: a question would outlive the agent that it is asked for. A
- * reader that goes away ends the session at once.
- *
- *	agent			kennel			server
- *	   -- tools/call 7 -->	     -------------->
- *	   -- end of input -->	withdraws questions
- *				     <-- 7: result --
- *	   <- 7: result -------	ends
- */
-/* True if the agent can still read: its end of a pipe or socket is open. */
-static bool
-has_reader(const struct session *s)
-{
-	struct pollfd p = {.fd = s->o.agent_out};
-
-	/* syscalls: poll ppoll */
-	return !s->to_agent.closed && poll(&p, 1, 0) >= 0 &&
-	       (p.revents & (POLLERR | POLLHUP | POLLNVAL)) == 0;
-}
 
 /* The server waits for answers that cannot come: it gets errors instead. */
 static void
@@ -268,7 +227,7 @@ answer_asking(struct session *s)
 		if (call->known != NULL && (call->known->flags & METHOD_ASKS) != 0)
 			session_person(s, -1, false);
 		session_answer_server(s, call->id, call->id_len, RPC_REFUSED,
-		    "kennel: " GONE_TEXT ", so no answer can come", &why);
+		    "kennel: " AFTER_INPUT_GONE ", so no answer can come", &why);
 		record_answer(s, call, "server", NULL, 0, "gone");
 		calls_state(&s->asking, call, CALL_GONE);
 	}
@@ -277,14 +236,21 @@ answer_asking(struct session *s)
 void
 last_begin(struct session *s)
 {
-	if (s->last_at != 0 || s->ended)
+	if (s->after.until != 0 || s->ended)
 		return;
-	if (s->o.hub || !has_reader(s)) { /* a hub has its own agent */
+	if (!after_input_begin(&s->after, &s->to_agent)) {
 		session_stop(s, "agent closed its end");
 		return;
 	}
-	s->last_at = loop_now() + LAST_NS;
-	held_refuse_all(s, "kennel: " GONE_TEXT
+	last_unasked(s);
+}
+
+/* A question would outlive the agent that it is asked for. */
+void
+last_unasked(struct session *s)
+{
+	s->unasked = true;
+	held_refuse_all(s, "kennel: " AFTER_INPUT_GONE
 			   ", and with it the approval that this call waited for; the "
 			   "call was not made");
 	if (s->o.questions != NULL)
@@ -295,15 +261,11 @@ last_begin(struct session *s)
 void
 last_leave(struct session *s)
 {
-	int r;
+	int r = after_input_drain(&s->from_agent);
 
-	do /* what the closed end has left: as much as a pipe or socket holds */
-		r = frame_fill(&s->from_agent);
-	while (r > 0 && frame_rest(&s->from_agent) < FRAME_MAX);
-	if (r == -ENOMEM)
+	if (r < 0)
 		s->error = r;
-	else if (r <= 0 && r != -EAGAIN)
-		s->agent_eof = true;
+	s->agent_eof |= r == 0;
 	s->leaving = true;
 	last_begin(s);
 }
@@ -311,24 +273,19 @@ last_leave(struct session *s)
 bool
 last_done(struct session *s, bool room)
 {
-	size_t left = frame_queued(&s->to_agent);
-	uint64_t now = loop_now();
+	bool read = frame_queued(&s->to_agent) == 0 ? room : is_read(s);
 
-	if (s->last_read.left == 0 || left < s->last_read.left)
-		s->last_read.at = now;
-	s->last_read.left = under_way(s) ? 0 : left;
-	if (!s->agent_eof || under_way(s))
-		return false;
-	return left == 0 ? room : is_read(s) && now >= s->last_read.at + UNREAD_NS;
+	return after_input_over(
+	    &s->after, &s->to_agent, !s->agent_eof || under_way(s), read);
 }
 
 void
 last_check(struct session *s, uint64_t now)
 {
-	if (s->last_at == 0 || s->ended || now < s->last_at)
+	if (s->after.until == 0 || s->ended || now < s->after.until)
 		return;
-	session_answer_all(s, RPC_TIMEOUT, "timeout", "kennel: " LATE_TEXT);
-	session_stop(s, LATE_TEXT);
+	session_answer_all(s, RPC_TIMEOUT, "timeout", "kennel: " AFTER_INPUT_LATE);
+	session_stop(s, AFTER_INPUT_LATE);
 }
 
 /* ---- the timer ---------------------------------------------------------- */

@@ -229,6 +229,10 @@ hold(struct session *s, const struct json_message *m, const struct method *metho
 		return refuse(s, m, RPC_REQUEST_BAD,
 		    "kennel: this call needs approval, and it has members besides "
 		    "jsonrpc, id, method and params; send it without them");
+	if (s->unasked)
+		return refuse(s, m, RPC_REFUSED,
+		    "kennel: " AFTER_INPUT_GONE ", and with it the approval that this "
+		    "call needs; the call was not made");
 	return refuse(s, m, RPC_NO_RECORD,
 	    "kennel: too many calls are waiting for approval; wait for responses");
 }
@@ -422,6 +426,10 @@ agent_notification(struct session *s, const struct json_message *m, bool batch)
 	const char *wrong = method_wrong(s, method, m, text);
 
 	(void)batch; /* notifications are judged alike in a batch */
+	if (s->o.hub && strcmp(s->method, HUB_LAST) == 0) {
+		last_unasked(s);
+		return DROP;
+	}
 	/* A request without an id would be a call that is never judged. */
 	if (method != NULL && strncmp(method->name, "notifications/", 14) != 0)
 		wrong = "a request without an id";

@@ -48,7 +48,7 @@ server_request(struct session *s, const struct json_message *m)
 		    RPC_BUDGET, "kennel: too many requests: wait between them", &over);
 		return DROP;
 	}
-	if (s->last_at != 0)
+	if (s->unasked)
 		return refuse_server(s, m, RPC_REFUSED,
 		    "kennel: the input of the agent has ended, so no answer can come");
 	if (!asks_needs(s, method) || !asks_method(s, method, &answer))

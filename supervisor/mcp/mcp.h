@@ -59,6 +59,11 @@ typedef void session_end_fn(void *arg, const char *why);
  * server does, in the order of the lines; it is not in the log.
  */
 #define HUB_OPEN "kennel/open"
+/*
+ * A notification of a hub: the input of its agent has ended. No person and no agent is
+ * asked any more; what is under way goes on. The server does not get it.
+ */
+#define HUB_LAST "kennel/last"
 
 struct session_order {
 	struct loop *loop;
@@ -71,7 +76,7 @@ struct session_order {
 	int server_out;          /* scrubbed stdout; owned by the session */
 	struct report *report;   /* borrowed; NULL: no records (tests) */
 	struct queue *questions; /* borrowed; NULL: no approvals possible */
-	bool hub; /* the agent is `kennel serve`, which asks for HUB_OPEN */
+	bool hub; /* the agent is `kennel serve`, which sends HUB_OPEN, HUB_LAST */
 	/* Stores a payload that the policy wants kept in full; NULL: no storage
 	 * (tests). */
 	int (*keep)(void *arg, const void *, size_t);

@@ -11,6 +11,7 @@
 #include "leash/audit/writer.h"
 #include "shim/base/buf.h"
 #include "supervisor/json/json.h"
+#include "supervisor/mcp/line/after_input.h"
 #include "supervisor/mcp/line/budget.h"
 #include "supervisor/mcp/line/frame.h"
 #include "supervisor/mcp/mcp.h"
@@ -147,12 +148,7 @@ struct session {
 	uint64_t call_ns, most_ns, start_ns, idle_ns, ask_ns;
 	uint64_t wait_ns, open_ns; /* of a call for its approval; of the approval */
 	uint64_t start_at;         /* on the session's clock; 0: not waiting */
-	/* on loop_now()'s: the input has ended, and answers come until then; 0: it has not */
-	uint64_t last_at;
-	struct { /* since then: the last request, and what was written to the agent */
-		uint64_t at; /* when a request was under way or the agent read, at last */
-		size_t left; /* bytes for the agent then; 0: a request was under way */
-	} last_read;
+	struct after_input after;  /* the end of the agent's input */
 	uint64_t active_at;
 	/* on the session's clock: the server reads none of a full queue; 0: it does */
 	uint64_t unread_since;
@@ -181,6 +177,7 @@ struct session {
 	struct buf insert;   /* insertions for the current line */
 	bool leaving;        /* the agent closed while there was no room */
 	const char *cause;   /* of the server's end, if known early; borrowed */
+	bool unasked;        /* no person, and no agent, is asked any more */
 	bool ended, agent_eof, server_eof;
 	bool hung; /* server_eof, because it did not answer */
 	int error; /* ours: out of memory */
@@ -258,6 +255,8 @@ void server_oversize(struct session *, uint64_t len);
 /* deadline.c: after the end of the agent's input */
 /* The input ends, or will: withdraws questions; ends the session if its output is not read. */
 void last_begin(struct session *);
+/* Withdraws questions, and asks none any more. */
+void last_unasked(struct session *);
 /* The same, and there is no room for the requests that the input still has: they wait. */
 void last_leave(struct session *);
 /* True if the input has ended, no request is left, and the agent has or does not read what

@@ -462,11 +462,11 @@ arm(struct session *s)
 
 	if (s->error != 0)
 		session_stop(s, "out of memory");
-	if (s->to_agent.closed && (!s->agent_eof || s->last_at != 0)) {
-		s->last_at = 0;
+	if (s->to_agent.closed && (!s->agent_eof || s->after.until != 0)) {
+		s->after.until = 0;
 		agent_gone(s);
 	}
-	if (s->last_at != 0 && last_done(s, room_for_agent(s)))
+	if (s->after.until != 0 && last_done(s, room_for_agent(s)))
 		session_stop(s, "agent closed its end");
 	if (s->o.server_in >= 0 &&
 	    (s->to_server.closed ||
@@ -487,7 +487,7 @@ arm(struct session *s)
 	wanted = 0;
 	if (!s->to_agent.closed && frame_queued(&s->to_agent) > 0)
 		wanted = POLLOUT;
-	else if (!s->to_agent.closed && s->last_at != 0 && !s->ended)
+	else if (!s->to_agent.closed && s->after.until != 0 && !s->ended)
 		wanted = POLLPRI;
 	loop_events(l, s->slot_agent_out, wanted);
 	if (s->slot_server_in >= 0)
@@ -557,7 +557,7 @@ out_ready(struct loop *l, int fd, short revents, void *arg)
 	struct session *s = arg;
 
 	(void)l;
-	if (fd == s->o.agent_out && s->last_at != 0 &&
+	if (fd == s->o.agent_out && s->after.until != 0 &&
 	    (revents & (POLLERR | POLLHUP)) != 0)
 		s->to_agent.closed = true;
 	flush(s);

@@ -3,6 +3,7 @@
  * compromised, so nothing here trusts it.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "shim/base/array.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/serve/private.h"
+#include "supervisor/serve/secrets_tools.h"
 
 static const struct row {
 	const char *method;
@@ -307,7 +309,6 @@ is_blank(const uint8_t *line, size_t len)
 	return len == 0;
 }
 
-/* After the agent's end each line is handled at once, because the process ends. */
 void
 agent_pump(struct hub *h)
 {
@@ -318,7 +319,7 @@ agent_pump(struct hub *h)
 	while (h->error == 0) {
 		enum frame_what what;
 
-		if (!hub_room(h) && !h->agent_eof) {
+		if (!hub_room(h)) {
 			h->behind = true;
 			return;
 		}
@@ -333,6 +334,58 @@ agent_pump(struct hub *h)
 	}
 }
 
+/* ---- the end of the input --------------------------------------------------------- */
+
+/* What was read before the end gets its answer, as in a session (after_input.h). Neither a
+ * person nor the agent is asked any more, by the hub or a session. */
+static void
+last_begin(struct hub *h)
+{
+	if (h->after.until != 0 || h->ending)
+		return;
+	if (!after_input_begin(&h->after, &h->to_agent)) {
+		hub_end(h, "the agent closed its end");
+		return;
+	}
+	secrets_withdraw(h);
+	asking_withdraw(h);
+	routes_unasked(h, "kennel: " AFTER_INPUT_GONE ", so no answer can come");
+	downstreams_unasked(h);
+}
+
+static bool
+under_way(const struct hub *h)
+{
+	return h->calls.open > 0 || h->parked != NULL || h->behind || !h->agent_eof;
+}
+
+void
+agent_last_arm(struct hub *h)
+{
+	if (h->after.until == 0 || h->ending)
+		return;
+	if (after_input_over(&h->after, &h->to_agent, under_way(h), true))
+		hub_end(h, "the agent closed its end");
+}
+
+uint64_t
+agent_last_due(const struct hub *h)
+{
+	return h->ending ? UINT64_MAX : after_input_due(&h->after, !under_way(h));
+}
+
+void
+agent_last_timer(struct hub *h, uint64_t now)
+{
+	if (h->after.until == 0 || h->ending || now < h->after.until)
+		return;
+	routes_expire_all(h, "kennel: " AFTER_INPUT_LATE);
+	parked_refuse_all(h, RPC_TIMEOUT, "kennel: " AFTER_INPUT_LATE);
+	hub_end(h, "what is under way takes too long");
+}
+
+/* ---- input ------------------------------------------------------------------------ */
+
 void
 agent_ready(struct loop *loop, int fd, short revents, void *arg)
 {
@@ -342,6 +395,12 @@ agent_ready(struct loop *loop, int fd, short revents, void *arg)
 	agent_pump(h); /* what is left of the last read */
 	if (!h->behind)
 		r = frame_fill(&h->from_agent);
+	else if ((revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0) {
+		/* the rest is handled when there is room, but the end begins now */
+		r = after_input_drain(&h->from_agent);
+		h->leaving = true;
+		last_begin(h);
+	}
 	if (r == -ENOMEM)
 		h->error = r;
 	else if (r <= 0 && r != -EAGAIN)
@@ -349,7 +408,7 @@ agent_ready(struct loop *loop, int fd, short revents, void *arg)
 	if (r != -EAGAIN)
 		agent_pump(h);
 	if (h->agent_eof)
-		hub_end(h, "the agent closed its end");
+		last_begin(h);
 	hub_arm(h);
 }
 

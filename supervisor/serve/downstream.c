@@ -17,6 +17,7 @@
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/launch/refused_start.h"
+#include "supervisor/mcp/mcp.h"
 #include "supervisor/serve/private.h"
 
 #define START_MARGIN_MS 60000 /* the session itself keeps `timeout start` */
@@ -208,6 +209,7 @@ downstream_started(struct hub *h, uint32_t ticket, bool asks, int fd)
 		fd_close(&fd);
 		return;
 	}
+	d->asks = asks;
 	if (fd < 0) {
 		downstream_close(d, "it could not be started");
 		return;
@@ -225,6 +227,8 @@ downstream_started(struct hub *h, uint32_t ticket, bool asks, int fd)
 	}
 	d->deadline = loop_now() + start_ms(d->server, START_MARGIN_MS, asks) * LOOP_MS;
 	greet(d);
+	if (h->after.until != 0)
+		downstreams_unasked(h); /* it may be closed now */
 }
 
 /* ---- answers to them ---------------------------------------------------------- */
@@ -447,6 +451,32 @@ downstream_close(struct downstream *d, const char *why)
 	free(d);
 	if (!h->ending)
 		parked_wake(h);
+}
+
+/* Reaches its session, whatever its state: the queue keeps the order of the lines. */
+static void
+unasked(struct downstream *d)
+{
+	static const char line[] = "{\"jsonrpc\":\"2.0\",\"method\":\"" HUB_LAST "\"}\n";
+
+	flush(d, frame_say(&d->out, line, sizeof(line) - 1));
+}
+
+void
+downstreams_unasked(struct hub *h)
+{
+	struct downstream *d = h->down;
+
+	while (d != NULL)
+		if (d->asks && d->state == DOWN_GREETING) {
+			downstream_close(d, AFTER_INPUT_GONE
+			    ", and with it the approval that its start may need");
+			d = h->down; /* it may have closed others */
+		} else
+			d = d->next;
+	for (d = h->down; d != NULL; d = d->next)
+		if (d->fd >= 0)
+			unasked(d);
 }
 
 void

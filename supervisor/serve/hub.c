@@ -63,6 +63,7 @@ on_timer(struct loop *loop, void *arg)
 	routes_timer(h, loop_now());
 	downstreams_timer(h, loop_now());
 	discoveries_timer(h, loop_now());
+	agent_last_timer(h, loop_now());
 	parked_wake(h);
 	hub_catch_up(h);
 	hub_arm(h);
@@ -73,7 +74,8 @@ set_timer(struct hub *h, bool room)
 {
 	/* what waits for room has its time when POLLOUT comes */
 	const uint64_t next[] = {room ? parked_next(h) : UINT64_MAX, downstreams_next(h),
-	    routes_next(h), h->store_at != 0 ? h->store_at : UINT64_MAX};
+	    routes_next(h), h->store_at != 0 ? h->store_at : UINT64_MAX,
+	    agent_last_due(h)};
 	bool behind = h->behind || h->parked_behind || downstream_behind(h) != NULL;
 	uint64_t at = room && behind ? 0 : UINT64_MAX;
 
@@ -91,6 +93,8 @@ out_ready(struct loop *loop, int fd, short revents, void *arg)
 {
 	struct hub *h = arg;
 
+	if (h->after.until != 0 && (revents & (POLLERR | POLLHUP)) != 0)
+		h->to_agent.closed = true; /* its reader is gone */
 	if (frame_flush(&h->to_agent) == -ENOMEM)
 		h->error = -ENOMEM;
 	hub_catch_up(h);
@@ -100,6 +104,7 @@ out_ready(struct loop *loop, int fd, short revents, void *arg)
 void
 hub_arm(struct hub *h)
 {
+	short in = 0, out = 0;
 	bool room;
 
 	if (frame_flush(&h->to_agent) == -ENOMEM)
@@ -109,9 +114,17 @@ hub_arm(struct hub *h)
 		hub_end(h, "out of memory");
 	if (h->to_agent.closed)
 		hub_end(h, "the agent closed its end");
-	loop_events(&h->loop, h->slot_in, h->agent_eof || !room ? 0 : POLLIN);
-	loop_events(&h->loop, h->slot_out,
-	    !h->to_agent.closed && frame_queued(&h->to_agent) > 0 ? POLLOUT : 0);
+	agent_last_arm(h);
+	if (!h->agent_eof && room)
+		in = POLLIN;
+	else if (!h->agent_eof && !h->leaving)
+		in = POLLRDHUP; /* not read, but watched for its end */
+	loop_events(&h->loop, h->slot_in, in);
+	if (!h->to_agent.closed && frame_queued(&h->to_agent) > 0)
+		out = POLLOUT;
+	else if (!h->to_agent.closed && h->after.until != 0)
+		out = POLLPRI; /* watched for the end of its reader: POLLERR, POLLHUP */
+	loop_events(&h->loop, h->slot_out, out);
 	for (struct downstream *d = h->down; d != NULL; d = d->next)
 		if (d->slot >= 0)
 			loop_events(&h->loop, d->slot,
@@ -219,7 +232,7 @@ unmake(struct hub *h)
 {
 	uint64_t until = loop_now() + LAST_MS * LOOP_MS;
 
-	if (!h->agent_eof)
+	if (!h->to_agent.closed)
 		listens_end(h);
 	last_bytes(h, until - LAST_MS / 2 * LOOP_MS);
 	hub_control_close(h);

@@ -195,6 +195,19 @@ parked_cancel(struct hub *h, struct json id)
 }
 
 void
+parked_refuse_all(struct hub *h, int code, const char *text)
+{
+	for (const struct parked *p = h->parked; p != NULL; p = p->next) {
+		struct incoming in = {.line = p->line, .len = p->len};
+
+		if (rpc_scan(p->line, p->len, &in.m) < 0)
+			bug("a line that was scanned before");
+		reply_error(h, &in, code, text);
+	}
+	parked_free(h);
+}
+
+void
 parked_free(struct hub *h)
 {
 	struct parked *p;
@@ -203,4 +216,5 @@ parked_free(struct hub *h)
 		h->parked = p->next;
 		free(p);
 	}
+	h->parked_last = &h->parked;
 }

@@ -14,12 +14,14 @@
 #include "shim/base/loop.h"
 #include "supervisor/base/backoff.h"
 #include "supervisor/json/json.h"
+#include "supervisor/mcp/line/after_input.h"
 #include "supervisor/mcp/line/frame.h"
 #include "supervisor/mcp/methods.h"
 #include "supervisor/mcp/requests.h"
 #include "supervisor/mcp/rpc.h"
 #include "supervisor/mcp/line/edit.h"
 #include "supervisor/registry/registry.h"
+#include "supervisor/serve/bridge.h"
 #include "supervisor/status/latency.h"
 #include "supervisor/serve/offers.h"
 #include "supervisor/serve/open_check.h"
@@ -132,6 +134,7 @@ struct downstream {
 	uint64_t deadline; /* of this state; UINT64_MAX: none */
 	uint64_t served;   /* messages from the server */
 	bool ordered;      /* of the launcher */
+	bool asks;         /* its start may ask a person */
 	bool behind;       /* lines are left: the agent's queue was full */
 	bool unreached;    /* its session answered in its place, */
 	bool start_refused;           /* because it started nothing, */
@@ -267,7 +270,9 @@ struct hub {
 	struct hub_secrets *secrets; /* secrets_tools.c */
 	struct listen *listens;
 	struct subscription *subscriptions;
-	struct buf text, body; /* of the message that is being written */
+	struct buf text, body;    /* of the message that is being written */
+	struct after_input after; /* the end of the agent's input */
+	bool leaving; /* the agent closes its end, and its input has more than is read */
 	bool agent_eof, ending;
 	int error, status; /* status: exit status */
 	const char *why;   /* it ends */
@@ -305,6 +310,11 @@ void agent_take(struct hub *, const uint8_t *, size_t, const struct parked *was)
 void hub_broken(struct hub *, int status, const char *why);
 /* The lines that were read, as long as there is room. */
 void agent_pump(struct hub *);
+/* After the end of the agent's input: ends what takes too long. */
+void agent_last_timer(struct hub *, uint64_t now);
+uint64_t agent_last_due(const struct hub *);
+/* The same: ends kennel serve once nothing is under way. */
+void agent_last_arm(struct hub *);
 void agent_ready(struct loop *, int fd, short revents, void *hub);
 
 /* reply.c: what kennel answers. Errors of memory surface at the end of the line. */
@@ -367,6 +377,8 @@ void parked_wake(struct hub *);
 uint64_t parked_next(const struct hub *);
 /* True: a line with this id waited, and is dropped. */
 bool parked_cancel(struct hub *, struct json id);
+/* Answers all of them with this error. */
+void parked_refuse_all(struct hub *, int code, const char *text);
 void parked_free(struct hub *);
 
 /* servers.c */
@@ -408,6 +420,9 @@ void downstream_started(struct hub *, uint32_t ticket, bool asks, int fd);
  * read what was sent before. */
 int downstream_send(struct downstream *, const struct buf *line);
 void downstream_close(struct downstream *, const char *why);
+/* The agent's input has ended: withdraws starts that may ask a person, and the questions of
+ * the sessions. */
+void downstreams_unasked(struct hub *);
 void downstream_free_all(struct hub *);
 uint64_t downstreams_next(const struct hub *);
 void downstreams_timer(struct hub *, uint64_t now);
@@ -517,6 +532,10 @@ void route_renew(struct hub *, struct route *);
 void route_token(struct route *, const struct incoming *);
 /* Answers every open request at this process. */
 void routes_gone(struct downstream *, const char *text);
+/* The input has ended: calls whose agent would have to answer something are refused. */
+void routes_unasked(struct hub *, const char *text);
+/* The time is over: answers every open request. */
+void routes_expire_all(struct hub *, const char *text);
 void routes_move(struct downstream *from, struct downstream *to);
 /* Sends a result or error of a server as the answer. */
 void route_reply(struct hub *, struct route *, const uint8_t *line, size_t len,
@@ -526,35 +545,6 @@ void routes_timer(struct hub *, uint64_t now);
 uint64_t routes_next(struct hub *);
 /* Cancels a request at its server. */
 void route_cancel(struct hub *, struct route *, const char *reason);
-
-/* bridge.c */
-struct bridge;
-/* This object, or {} if it is empty. */
-void bridge_object(struct buf *out, const struct buf *object);
-/* Gives a process of the other era what waits for this one: a call, and maybe its
- * cancellation. Call it before the routes move. */
-void bridge_waiting(struct hub *, struct downstream *from, struct downstream *to);
-/* The members of _meta that every request of 2026-07-28 carries; the envelope also has the
- * agent's log level. */
-void bridge_identity(struct hub *, struct buf *out);
-void bridge_envelope(struct hub *, struct buf *out, const char *comma);
-/* _meta of a request as a server of an era needs it: with this progress token (NULL: its
- * own), and without an older server's envelope or with a newer one's. room: for its text,
- * empty, kept until the line is written. */
-void bridge_meta(struct hub *, struct edits *, const struct json_message *,
-    const char *token, bool from_modern, bool to_modern, struct buf *room);
-/* line: the request as the server gets it, with its newline. */
-void bridge_keep(struct hub *, struct route *, const struct buf *line);
-void bridge_free(struct hub *, struct bridge *);
-bool bridge_input(struct hub *, struct route *, const struct json_message *);
-/* The time of a call with a bridge has come: its server wanted it again. */
-void bridge_resume(struct hub *, struct route *);
-bool bridge_answer(struct hub *, struct asking *, const struct incoming *);
-void bridge_request(
-    struct downstream *, const struct json_message *, const struct method *);
-bool bridge_continue(struct hub *, struct incoming *, const struct server *);
-/* The answers that a held call gets from its agent; none: errors. */
-void bridge_pass(struct hub *, struct route *, struct json answers);
 
 /* tasks.c */
 struct task_texts; /* asked/asked_text.h */
@@ -595,6 +585,8 @@ uint32_t agent_can(struct json capabilities);
 void agent_answer(struct hub *, const struct incoming *);
 /* The agent does not get it, because of this error of edit_send: id is the server's. */
 void asking_refuse(struct asking *, struct json id, int error);
+/* The input of the agent has ended: no answer comes, and none is asked for. */
+void asking_withdraw(struct hub *);
 void asking_gone(struct downstream *), asking_cancelled(struct downstream *, struct json);
 
 #endif

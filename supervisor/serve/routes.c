@@ -315,6 +315,48 @@ routes_gone(struct downstream *d, const char *why)
 	}
 }
 
+/* The server of this call needs an answer of the agent's. */
+static bool
+waits_for_agent(const struct hub *h, const struct route *r)
+{
+	for (size_t i = 0; r->bridge != NULL && i < ASKING_MAX; i++)
+		if (h->asking[i].down != NULL && h->asking[i].bridge == r->bridge)
+			return true;
+	return false;
+}
+
+void
+routes_unasked(struct hub *h, const char *text)
+{
+	for (size_t i = 1; i <= h->calls.used; i++) {
+		struct route *r = &h->route[i];
+
+		if (r->down == NULL)
+			continue;
+		if (r->handle[0] != '\0') { /* held: its agent would have to go on */
+			bridge_pass(h, r, (struct json){0});
+			route_cancel(h, r, "the input of the client has ended");
+		} else if (waits_for_agent(h, r))
+			route_error(h, r, RPC_REFUSED, text);
+		else
+			continue;
+		route_free(h, r);
+	}
+}
+
+void
+routes_expire_all(struct hub *h, const char *text)
+{
+	for (size_t i = 1; i <= h->calls.used; i++) {
+		struct route *r = &h->route[i];
+
+		if (r->down == NULL || h->calls.call[i].state != CALL_OPEN)
+			continue;
+		route_error(h, r, RPC_TIMEOUT, text);
+		route_free(h, r);
+	}
+}
+
 /* One process takes the place of another one that has seen none of these requests. */
 void
 routes_move(struct downstream *from, struct downstream *to)

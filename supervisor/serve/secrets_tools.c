@@ -470,6 +470,13 @@ secrets_open(struct hub *h)
 }
 
 void
+secrets_withdraw(struct hub *h)
+{
+	if (h->secrets->queue != NULL)
+		queue_close(h->secrets->queue);
+}
+
+void
 secrets_close(struct hub *h)
 {
 	secrets_approvals_free(h->secrets->approvals);

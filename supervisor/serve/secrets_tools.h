@@ -19,6 +19,8 @@ struct wire_out;
 /* Call it before the process confines itself. 0 or -errno. */
 int secrets_open(struct hub *);
 void secrets_close(struct hub *);
+/* The agent's input has ended: no person is asked any more. */
+void secrets_withdraw(struct hub *);
 /* Answers a call, or parks it. */
 void secrets_call(
     struct hub *, struct incoming *, enum own_tool_id, struct json arguments);

@@ -12,6 +12,7 @@
 #include "supervisor/serve/private.h"
 
 #define OWN_PREFIX "kennel-"
+#define NO_ANSWER  "kennel: " AFTER_INPUT_GONE ", so no answer can come"
 
 static void
 send_to_server(struct downstream *d, struct buf *line)
@@ -79,7 +80,7 @@ asking_new(struct downstream *d, struct json id, const struct method *method)
 			unused = &h->asking[i];
 		else
 			n += h->asking[i].down->server == d->server;
-	if (unused == NULL || n >= SERVER_ASKING)
+	if (unused == NULL || n >= SERVER_ASKING || h->after.until != 0)
 		return NULL;
 	*unused =
 	    (struct asking){.down = d, .method = method, .id_len = (uint16_t)id.len};
@@ -201,6 +202,8 @@ server_request(
 		answer_server(d, m->top[TOP_ID], "\"result\":{}");
 	else if (method == NULL || (method->flags & METHOD_ASKS) == 0)
 		server_refuse(d, m->top[TOP_ID], "kennel: no such method");
+	else if (h->after.until != 0)
+		server_error(d, m->top[TOP_ID], RPC_REFUSED, NO_ANSWER);
 	else if (h->era == ERA_MODERN)
 		bridge_request(d, m, method);
 	else if ((h->can & method->needs) == 0)
@@ -282,6 +285,21 @@ asking_cancel(struct hub *h, struct asking *a, const char *reason)
 	if (rpc_cancel(&h->text, (const uint8_t *)id, strlen(id), reason) < 0)
 		h->error = -ENOMEM;
 	(void)reply_send(h); /* a notice; an agent that does not read loses it */
+}
+
+void
+asking_withdraw(struct hub *h)
+{
+	for (size_t i = 0; i < ASKING_MAX; i++) {
+		struct asking *a = &h->asking[i];
+
+		/* an input of a call ends with it */
+		if (a->down == NULL || a->bridge != NULL || a->held != 0)
+			continue;
+		server_error(a->down, (struct json){a->id, a->id_len, JSON_IS_NUMBER},
+		    RPC_REFUSED, NO_ANSWER);
+		a->down = NULL;
+	}
 }
 
 void

@@ -276,8 +276,8 @@ def ends():
         time.sleep(0.6)
         mine = set(descendants(h.p.pid))
         check(len(h.processes()) >= 3, "control: they run")
-        if how is None:
-            h.p.stdin.close()
+        if how is None:  # with a reader, it waits for answers: e2e_serve_last.py
+            h.p.stdin.close(), h.p.stdout.close()
         else:
             h.p.send_signal(how)
         # 2 s by itself, more on a busy machine, and less than the 30 s of a start
@@ -297,7 +297,7 @@ def waits_for_sessions():
         mine = {p for p, comm in descendants(h.p.pid).items() if comm != "kennel-recorder"}
         check(len(h.processes()) >= 2, "control: they run")
         if how is None:
-            h.p.stdin.close()
+            h.p.stdin.close(), h.p.stdout.close()
         else:
             h.p.send_signal(how)
         os.waitid(os.P_PID, h.p.pid, os.WEXITED | os.WNOWAIT)
