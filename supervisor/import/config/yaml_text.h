@@ -20,8 +20,8 @@ void yaml_blanks(struct yaml_scan *);
 void yaml_line_find_end(struct yaml_scan *);
 /* Moves to the start of the next line. */
 void yaml_line_next(struct yaml_scan *);
-/* Moves to the first byte of the next line that is not empty. False: there is none, or it has
- * fewer spaces than `least`. */
+/* Moves to the first byte of the next line that is not empty. False: it has fewer spaces than
+ * `least`, or the file ends. */
 bool yaml_line_continues(struct yaml_scan *);
 
 /*
