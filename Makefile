@@ -631,6 +631,7 @@ KENNEL = \
 	supervisor/draft/draft.o \
 	supervisor/draft/grantable.o \
 	supervisor/draft/needs.o \
+	supervisor/draft/node.o \
 	supervisor/draft/npm_lock.o \
 	supervisor/draft/npm_package.o \
 	supervisor/draft/options.o \

@@ -51,19 +51,11 @@ static const struct runner {
     {"podman", RUNNER_CONTAINER, NULL},
 };
 
-static const char *
-base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash == NULL ? path : slash + 1;
-}
-
 static const struct runner *
 runner_of(const char *program)
 {
 	for (size_t i = 0; i < ARRAY_LEN(runners); i++)
-		if (strcmp(base_name(program), runners[i].name) == 0)
+		if (strcmp(script_base(program), runners[i].name) == 0)
 			return &runners[i];
 	return NULL;
 }
@@ -170,7 +162,7 @@ tell_install(const struct draft *d, int argc, char *const *argv)
 {
 	printf("%s fetches and runs a package.  Install one version, in a sandbox, and "
 	       "draft its policy:\n\n    kennel install %s",
-	    base_name(argv[0]), d->name);
+	    script_base(argv[0]), d->name);
 	draft_options(d, stdout);
 	printf(" --");
 	for (int i = 0; i < argc; i++)
@@ -204,7 +196,7 @@ static int
 absolute(const char *word, char out[PATH_MAX])
 {
 	char folder[PATH_MAX], real[PATH_MAX], named[PATH_MAX];
-	const char *base = base_name(word);
+	const char *base = script_base(word);
 	int n = snprintf(folder, sizeof(folder), "%.*s.", (int)(base - word), word);
 
 	if (n < 0 || (size_t)n >= sizeof(folder) || realpath(folder, real) == NULL)
@@ -214,7 +206,8 @@ absolute(const char *word, char out[PATH_MAX])
 		return -ENAMETOOLONG;
 	if (access(named, X_OK) < 0)
 		return -errno;
-	return nameable(named, out);
+	n = strcmp(base, "node") == 0 ? draft_shim(named, out) : 1;
+	return n == 1 ? nameable(named, out) : n;
 }
 
 int
@@ -222,6 +215,7 @@ draft_program(const char *word, char out[PATH_MAX])
 {
 	const char *path = getenv("PATH"), *end;
 	char candidate[PATH_MAX];
+	int r;
 
 	if (strchr(word, '/') != NULL)
 		return absolute(word, out);
@@ -233,8 +227,9 @@ draft_program(const char *word, char out[PATH_MAX])
 			continue;
 		(void)snprintf(candidate, sizeof(candidate), "%.*s/%.255s", (int)n, path,
 		    word); /* fits */
-		if (absolute(candidate, out) == 0)
-			return 0;
+		r = absolute(candidate, out);
+		if (r == 0 || r == -ENOTUNIQ)
+			return r;
 	}
 	return -ENOENT;
 }
@@ -253,9 +248,11 @@ take_runtime(struct draft *d)
 	if (d->argc + line.n > DRAFT_ARGS_MAX)
 		return bad(d->program, "too many arguments");
 	memcpy(d->script, real, sizeof(d->script));
-	r = draft_program(line.word[0], d->program);
+	r = draft_interpreter(d, line.word[0], d->program);
 	if (r < 0)
-		return bad(d->script, "its interpreter was not found in PATH");
+		return bad(d->script, r == -ENOTUNIQ
+					  ? draft_node_why(r)
+					  : "its interpreter was not found in PATH");
 	memmove(d->argv + 1 + line.n, d->argv + 1,
 	    (size_t)(d->argc - 1) * sizeof(d->argv[0]));
 	for (int i = 1; i < line.n; i++)
@@ -389,7 +386,7 @@ take_command(struct draft *d, int argc, char *const *argv)
 	int r = draft_program(argv[0], d->program);
 
 	if (r < 0)
-		return bad(argv[0], r == -ENOENT ? "program not found" : strerror(-r));
+		return bad(argv[0], draft_node_why(r));
 	if (argc > DRAFT_ARGS_MAX)
 		return bad(argv[0], "too many arguments");
 	d->argv[d->argc++] = d->program;
@@ -436,7 +433,7 @@ take_package(struct draft *d, int argc, char *const *argv)
 		return bad(name, "another version is installed");
 	memcpy(program, d->package.program, sizeof(program));
 	if (!script_is_elf(program))
-		direct[n++] = node;
+		direct[n++] = d->node[0] != '\0' ? d->node : node;
 	direct[n++] = program;
 	for (int i = at + 1; i < argc; i++)
 		direct[n++] = argv[i];
@@ -464,9 +461,13 @@ take_here(struct draft *d, int argc, char *const *argv)
 {
 	const struct runner *r = runner_of(argv[0]);
 	static char program[PATH_MAX]; /* argv keeps it */
+	int node;
 
 	if (r == NULL)
 		return take_command(d, argc, argv);
+	node = r->kind == RUNNER_NPM ? draft_node(argv[0], d->node) : 1;
+	if (node < 0)
+		return bad(argv[0], draft_node_why(node));
 	if (draft_project_program(".", argc, argv, program))
 		return take_project(d, program, argc, argv);
 	if (r->kind == RUNNER_NPM)

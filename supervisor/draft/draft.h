@@ -3,6 +3,7 @@
  *
  *	command.c	the command: runners of packages, program, script, arguments
  *	script.c	the interpreter and the script of a command
+ *	node.c		the node of a command, if a manager of versions has it
  *	project.c	the project that a command runs
  *	grantable.c	which paths of it a draft may grant
  *	npm_package.c	the installed package
@@ -44,6 +45,7 @@ struct draft {
 	int argc, args_at;      /* the first argument of the server itself */
 	struct package package; /* name "": none found */
 	char program[PATH_MAX], script[PATH_MAX];
+	char node[PATH_MAX];    /* the one beside the program that fetches it, or "" */
 	char venv[PATH_MAX];    /* the virtual environment of the program, or "" */
 	char modules[PATH_MAX]; /* the directory that holds all modules, or "" */
 	char work[PATH_MAX];    /* the directory to work in, or "" */
@@ -97,8 +99,18 @@ enum runner_kind draft_runner(int argc, char *const *argv, int *ret_package);
  * 0, or an exit status after naming it. */
 int draft_runner_option(int argc, char *const *argv);
 /* Finds a program in PATH, as the user's shell would, in a form that a policy accepts.
- * 0; -ENOENT; -errno. */
+ * 0; -ENOENT; -ENOTUNIQ: a shim chooses among versions of node; -errno. */
 int draft_program(const char *word, char ret[PATH_MAX]);
+/* node.c: the node beside a program with an absolute path, such as npx: its canonical path, or
+ * that of the version that a shim chooses. 0; 1: no node is beside it; -ENOTUNIQ: a shim chooses
+ * among several versions; -errno: the program does not exist. */
+int draft_node(const char *program, char ret[PATH_MAX]);
+/* The same for a path of node itself. 1: not a shim. */
+int draft_shim(const char *node, char ret[PATH_MAX]);
+/* The interpreter that a script names: the node of the draft, or one in PATH. As draft_program. */
+int draft_interpreter(const struct draft *, const char *word, char ret[PATH_MAX]);
+/* What the error of these, or of draft_program, means: a static text. */
+const char *draft_node_why(int r);
 
 /* Is the path this directory, or below it? */
 bool draft_below(const char *path, const char *dir);

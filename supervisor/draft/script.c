@@ -17,8 +17,8 @@
 #include "shim/base/array.h"
 #include "shim/base/fd.h"
 
-static const char *
-base_of(const char *path)
+const char *
+script_base(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -29,7 +29,7 @@ bool
 script_runtime(const char *program)
 {
 	static const char *const name[] = {"node", "nodejs", "bun", "deno", "python"};
-	const char *base = base_of(program);
+	const char *base = script_base(program);
 
 	for (size_t i = 0; i < ARRAY_LEN(name); i++) {
 		size_t n = strlen(name[i]);
@@ -79,7 +79,7 @@ script_line(const char *file, struct script_line *ret)
 	ret->text[strcspn(ret->text, "\r\n")] = '\0';
 	for (word = strtok_r(ret->text + 2, " \t", &save); word != NULL;
 	     word = strtok_r(NULL, " \t", &save)) {
-		bool skip = ret->n == 0 && (strcmp(base_of(word), "env") == 0 ||
+		bool skip = ret->n == 0 && (strcmp(script_base(word), "env") == 0 ||
 					       strcmp(word, "-S") == 0);
 
 		if (ret->n == SCRIPT_WORDS_MAX)
@@ -106,7 +106,7 @@ script_index(int argc, const char *const *argv)
 	    "--experimental-loader", "-C", "--conditions", "-W", "-X"};
 	static const char *const none[] = {
 	    "-e", "-p", "-pe", "-m", "-c", "--eval", "--print", "-"};
-	const char *base = base_of(argv[0]);
+	const char *base = script_base(argv[0]);
 	int i = 1;
 
 	if (i < argc && strcmp(argv[i], "run") == 0 &&

@@ -17,6 +17,8 @@ struct script_line {
 	int n;
 };
 
+/* The name of a program, after the last slash of its path. */
+const char *script_base(const char *path);
 /* Is this program one that runs scripts of packages: node, python, ...? */
 bool script_runtime(const char *program);
 /* Reads the first line of a file; "env" is left out. -ENOENT: not a script of such a

@@ -54,7 +54,7 @@ package_source(int argc, char *const *argv, struct package_source *ret)
 {
 	enum runner_kind kind;
 	struct stat st;
-	int at, status;
+	int at, status, r;
 
 	*ret = (struct package_source){.rest = 0};
 	kind = draft_runner(argc, argv, &at);
@@ -65,6 +65,11 @@ package_source(int argc, char *const *argv, struct package_source *ret)
 			  "PACKAGE` or the directory of a package; `kennel init` drafts "
 			  "a policy for other commands",
 		    argv[0]);
+		return EXIT_INPUT;
+	}
+	r = draft_node(argv[0], ret->node);
+	if (r < 0) {
+		log_error("unable to install with %s: %s", argv[0], draft_node_why(r));
 		return EXIT_INPUT;
 	}
 	status = draft_runner_option(argc, argv);
@@ -238,17 +243,22 @@ package_install(const struct package_source *from, const struct package_options 
 }
 
 int
-package_argv(struct installed *done, char *ret[2])
+package_argv(
+    struct installed *done, struct package_source *from, char *ret[PACKAGE_WORDS_MAX])
 {
 	static char node[] = "node";
-	const char *program = done->package.program;
-	struct script_line line;
+	static struct script_line line; /* ret has its words */
+	char *program = done->package.program;
+	bool elf = script_is_elf(program), lined = script_line(program, &line) == 0;
+	bool own = from->node[0] != '\0' &&
+		   (!lined || strcmp(script_base(line.word[0]), "node") == 0);
 	int n = 0;
 
 	/* npm makes programs executable; one without a first line is node's */
-	if (!script_is_elf(program) &&
-	    (script_line(program, &line) < 0 || access(program, X_OK) < 0))
-		ret[n++] = node;
-	ret[n++] = done->package.program;
+	if (!elf && (own || !lined || access(program, X_OK) < 0))
+		ret[n++] = own ? from->node : lined ? line.word[0] : node;
+	for (int i = 1; n > 0 && lined && i < line.n; i++)
+		ret[n++] = line.word[i];
+	ret[n++] = program;
 	return n;
 }

@@ -9,6 +9,9 @@
 #include <stdbool.h>
 
 #include "supervisor/draft/npm_package.h"
+#include "supervisor/draft/script.h"
+
+#define PACKAGE_WORDS_MAX (SCRIPT_WORDS_MAX + 1)
 
 /* What a command names. */
 struct package_source {
@@ -16,6 +19,7 @@ struct package_source {
 	char dir[PATH_MAX];             /* canonical; "": from the registry */
 	char name[PACKAGE_TEXT_MAX];    /* of the package */
 	char version[PACKAGE_TEXT_MAX]; /* exact, or "" */
+	char node[PATH_MAX];            /* that its command names, or "" */
 	int rest; /* of the command: the first argument for the server */
 };
 
@@ -37,8 +41,9 @@ int package_source(int argc, char *const *argv, struct package_source *ret);
  * after reporting why not. */
 int package_install(
     const struct package_source *, const struct package_options *, struct installed *ret);
-/* The arguments that start its program, with an interpreter if it needs one; the texts are
- * those of the package. Returns the number of arguments, at most 2. */
-int package_argv(struct installed *, char *ret[2]);
+/* The arguments that start its program, with the interpreter that it needs or the source
+ * names; the texts are those of the two. Returns the number of arguments. */
+int package_argv(
+    struct installed *, struct package_source *, char *ret[PACKAGE_WORDS_MAX]);
 
 #endif

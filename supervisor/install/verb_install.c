@@ -126,7 +126,7 @@ install_and_draft(const struct install *in)
 	static struct installed done; /* large */
 	struct package_source from;
 	char here[PATH_MAX];
-	char *start[2];
+	char *start[PACKAGE_WORDS_MAX];
 	int rest, status;
 
 	if (draft_project_program(
@@ -144,8 +144,9 @@ install_and_draft(const struct install *in)
 	status = package_source(in->command_n, in->command, &from);
 	if (status == 0)
 		status = package_install(&from, &in->how, &done);
-	return status != 0 ? status
-			   : draft(in, package_argv(&done, start), start, from.rest);
+	return status != 0
+		   ? status
+		   : draft(in, package_argv(&done, &from, start), start, from.rest);
 }
 
 /* Holds the store until the policy names what is new in it. */

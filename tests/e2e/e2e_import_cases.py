@@ -3,12 +3,14 @@ run, and the file is restored byte for byte."""
 import json
 import os
 import re
+import shutil
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from kit import *  # noqa: E402,F403
 from import_kit import SERVER, TOKEN, Home, homes, policy, row, tell  # noqa: E402
+from registry_kit import Package, Registry  # noqa: E402
 
 PYTHON = '"command": "/usr/bin/python3", "args": ["-u", "DIR/code/server.py"]'
 
@@ -174,6 +176,134 @@ def go(case, number):
             equal(shown, json.loads(text)["mcpServers"][name]["env"]["SHOWN"] if "SHOWN" in has else "")
     equal(h.run("import", "--undo")[0], 0)
     equal(reads(at).decode(), text)
+    h.end()
+
+
+# As SERVER, for node: the description of its tool is the path of the node that runs it.
+NODE_SERVER = """#!/usr/bin/env %s
+const out = (m, result) => console.log(JSON.stringify({jsonrpc: "2.0", id: m.id, result}));
+require("readline").createInterface({input: process.stdin}).on("line", line => {
+  const m = JSON.parse(line);
+  if (m.method === "initialize")
+    out(m, {protocolVersion: m.params.protocolVersion, capabilities: {tools: {}}, serverInfo: {name: "n", version: "1"}});
+  else if (m.method === "tools/list")
+    out(m, {tools: [{name: "get_node", description: process.execPath + " " + process.execArgv, inputSchema: {type: "object"}, annotations: {readOnlyHint: true}}]});
+});
+"""
+COUNTERFEIT = "#!/bin/sh\nexit 7\n"  # no npx or shim is started
+
+
+def version(h, path):
+    """A node of its own version: a copy, as the managers keep it."""
+    at = h.put(path, "")
+    shutil.copyfile(NODE, at)
+    os.chmod(at, 0o755)
+    return at
+
+
+def program(h, path, link=None):
+    if link is None:
+        os.chmod(h.put(path, COUNTERFEIT), 0o755)
+    else:
+        os.makedirs(os.path.dirname(h.dir + "/" + path), exist_ok=True)
+        os.symlink(link, h.dir + "/" + path)
+
+
+# The manager, the program that the entry names, its node, and what else is there: paths, with what each is a link to.
+MANAGERS = [
+    ("nvm", ".nvm/versions/node/v22.13.1/bin/npx", ".nvm/versions/node/v22.13.1/bin/node", {}),
+    ("fnm", ".local/share/fnm/aliases/default/bin/npx", ".local/share/fnm/node-versions/v22.13.1/installation/bin/node",
+     {".local/share/fnm/aliases/default": "../node-versions/v22.13.1/installation"}),
+    ("mise", ".local/share/mise/shims/npx", ".local/share/mise/installs/node/22.13.1/bin/node",
+     {".local/share/mise/shims/npx": "../../../bin/mise", ".local/share/mise/shims/node": "../../../bin/mise", ".local/bin/mise": None,
+      ".local/share/mise/installs/node/22": "22.13.1"}),
+    ("asdf", ".asdf/shims/npx", ".asdf/installs/nodejs/22.13.1/bin/node", {".asdf/shims/npx": None, ".asdf/shims/node": None}),
+    ("volta", ".volta/bin/npx", ".volta/tools/image/node/22.13.1/bin/node",
+     {".volta/bin/volta-shim": None, ".volta/bin/npx": "volta-shim", ".volta/bin/node": "volta-shim"}),
+]
+
+
+def node_home(manager, test_):
+    name, npx, node, more = manager
+    h = Home(test_ + name)
+    version(h, node)
+    for path, link in more.items():
+        program(h, path, link)
+    if not os.path.lexists(h.dir + "/" + npx):
+        program(h, npx)
+    return h, h.dir + "/" + npx, h.dir + "/" + node
+
+
+@test("the node of the version that an entry names by its npx starts the server: nvm, fnm, mise, asdf and volta", seconds=110)
+def other_node():
+    registry = Registry(Package("ctx", "1.0.0", {"server.js": NODE_SERVER % "node"}, bin_="server.js"),
+                        Package("opts", "1.0.0", {"server.js": NODE_SERVER % "-S node --no-warnings"}, bin_="server.js"))
+    for manager in MANAGERS:
+        h, npx, node = node_home(manager, "npx-")
+        text = "".join('[mcp_servers.%s]\ncommand = "%s"\nargs = ["-y", "%s@1.0.0", "more"]\n' % (n, npx, n) for n in ("ctx", "opts"))
+        at = h.put(".codex/config.toml", text)
+        code, out, err = h.run("import", "--write", registry=registry.url)
+        equal(code, 0, manager[0] + out + err)
+        for name, option in (("ctx", ""), ("opts", "--no-warnings")):
+            check(re.search(r"\n    run +%s( \\\n +)?" % re.escape(node), policy(h, name)), policy(h, name))
+            s = Mcp([KENNEL, "run", name], env=h.env())
+            s.initialize()
+            equal(s.request("tools/list")["result"]["tools"][0]["description"], "%s %s" % (node, option))
+            s.close()
+        equal(h.run("import", "--undo")[0], 0)
+        equal(reads(at).decode(), text)
+        h.end()
+    registry.close()
+
+
+@test("a node that is named itself, or is a shim, starts the script of its entry; a shim that chooses among versions takes the default one, or the entry is left")
+def node_of_script():
+    h, _, node = node_home(MANAGERS[4], "node-")
+    script = h.put("code/server.js", NODE_SERVER % "node")
+    other = h.dir + "/.volta/tools/image/node/18.1.0/bin/node"
+
+    def one(command, status, starts=None, path=""):
+        at = h.put(".cursor/mcp.json", json.dumps({"mcpServers": {"s": {"command": command, "args": [script]}}}))
+        before = reads(at)
+        code, out, err = h.run("import", "--write")
+        equal(code, status, out + err)
+        if starts is None:
+            within("its node is chosen among several versions at each start: name the npx or the node in the directory of one version", err)
+            equal(reads(at), before)
+            return
+        within(starts, policy(h, "s"))
+        s = Mcp([KENNEL, "run", "s"], env=h.env())
+        s.initialize()
+        equal(s.request("tools/list")["result"]["tools"][0]["description"], starts + " ")
+        s.close()
+        equal(h.run("import", "--undo")[0], 0)
+        equal(reads(at), before)
+        os.unlink(h.kennel + "/policies/s.kennel")
+    one(node, 0, node)
+    one(h.dir + "/.volta/bin/node", 0, node)
+    version(h, other[len(h.dir) + 1:])
+    one(h.dir + "/.volta/bin/node", 65)
+    one(node, 0, node)
+    h.put(".volta/tools/user/platform.json", '{"node":{"runtime":"18.1.0","npm":null},"pnpm":null}')
+    one(h.dir + "/.volta/bin/node", 0, other)
+    h.end()
+
+
+@test("an npx that does not exist leaves its entry; one without a node beside it takes that of PATH")
+def no_node():
+    registry = Registry(Package("ctx", "1.0.0", {"server.js": NODE_SERVER % "node"}, bin_="server.js"))
+    h = Home("no-node")
+    entry = {"command": h.dir + "/.nvm/versions/node/v20.1.0/bin/npx", "args": ["-y", "ctx"]}
+    at = h.put(".cursor/mcp.json", json.dumps({"mcpServers": {"ctx": entry}}))
+    code, out, err = h.run("import", "--write", registry=registry.url)
+    equal(code, 65, out + err)
+    within("unable to install with %s: program not found" % entry["command"], err)
+    equal(json.loads(reads(at))["mcpServers"]["ctx"], entry)
+    program(h, ".nvm/versions/node/v20.1.0/bin/npx")
+    code, out, err = h.run("import", "--write", "--no-start", registry=registry.url)
+    equal(code, 0, out + err)
+    check(re.search(r"\n    run +/usr/[a-z/]*node", policy(h, "ctx")), policy(h, "ctx"))
+    registry.close()
     h.end()
 
 
