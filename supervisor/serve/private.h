@@ -21,14 +21,13 @@
 #include "supervisor/mcp/rpc.h"
 #include "supervisor/mcp/line/edit.h"
 #include "supervisor/registry/registry.h"
-#include "supervisor/serve/bridge.h"
 #include "supervisor/status/latency.h"
 #include "supervisor/serve/offers.h"
-#include "supervisor/serve/open_check.h"
 #include "supervisor/serve/serve.h"
 #include "supervisor/serve/tools/facets.h"
 #include "supervisor/serve/tools/pin_variants.h"
 #include "supervisor/serve/tools/settings.h"
+#include "supervisor/serve/under_way.h"
 #include "supervisor/status/hub_wire.h"
 
 #define HUB_TEXT_MAX     2048 /* a sentence for the agent */

@@ -1,10 +1,12 @@
 /*
- * Between the eras: what a server of one needs of a client of the other (bridge.c).
+ * Requests under way at a server: whether its session still has one that is late
+ * (open_check.c), and what a server needs for one whose client is of another era (bridge.c).
  */
-#ifndef KENNEL_SUPERVISOR_SERVE_BRIDGE_H
-#define KENNEL_SUPERVISOR_SERVE_BRIDGE_H
+#ifndef KENNEL_SUPERVISOR_SERVE_UNDER_WAY_H
+#define KENNEL_SUPERVISOR_SERVE_UNDER_WAY_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "shim/base/buf.h"
 #include "supervisor/json/json.h"
@@ -17,6 +19,28 @@ struct hub;
 struct incoming;
 struct route;
 struct server;
+
+/* ---- open_check.c ---------------------------------------------------------------- */
+
+struct open_check {
+	uint64_t at;     /* the next; UINT64_MAX: no request is open */
+	uint64_t route;  /* the id that was asked about; 0: none */
+	uint64_t served; /* messages of the session at the last check */
+	uint32_t n;      /* of the last question */
+	uint32_t missed; /* checks since anything came */
+};
+
+/* A request is open at its process. */
+void open_check_add(const struct route *);
+/*
+ * When the time of the oldest request is over, asks the session about it. A session that
+ * stays silent is closed, and a request that it does not have is answered.
+ */
+void open_check_timer(struct downstream *, uint64_t now);
+/* The session's answer. */
+void open_check_answer(struct downstream *, const struct json_message *);
+
+/* ---- bridge.c ---------------------------------------------------------------------- */
 
 struct bridge;
 /* This object, or {} if it is empty. */
