@@ -162,7 +162,7 @@ check_header(struct check *c, struct stmt *s)
 struct remote {
 	struct check *c;
 	struct server *server;
-	const struct stmt *remote, *auth, *run, *header;
+	const struct stmt *remote, *auth, *run, *header, *tty;
 };
 
 static struct remote
@@ -182,6 +182,8 @@ remote_find(struct check *c, struct server *server)
 			r.run = s;
 		if (s->kw == KW_HEADER && r.header == NULL)
 			r.header = s;
+		if (s->kw == KW_TTY && r.tty == NULL)
+			r.tty = s;
 	}
 	return r;
 }
@@ -462,6 +464,10 @@ remote_expand(struct check *c, struct server *server)
 	if (r.run != NULL)
 		diag_error(c->diag, r.remote->at,
 		    "`run` and `remote` exclude each other: remove one");
+	if (r.tty != NULL)
+		diag_error(c->diag, r.tty->at,
+		    "`tty` is not allowed in a server with `remote`: the server runs "
+		    "elsewhere, and kennel-remote opens no terminal; remove it");
 	server_headers(&r);
 	if (r.auth != NULL)
 		server_auth(&r);

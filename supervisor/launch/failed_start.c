@@ -165,9 +165,16 @@ put_grant(struct put *p, const char *path, bool program)
 	if (p->error != 0 || p->n == GRANTS_MAX || strlen(path) >= PATH_SHOWN_MAX)
 		return;
 	memcpy(p->granted[p->n++], path, strlen(path) + 1);
-	p->error = buf_printf(p->out,
-	    "\nthe server names %s, which is not granted; to grant it, add `%s %s%s`",
-	    path, program ? "exec allow" : "read", path, program ? " **" : "");
+	if (strncmp(path, "/dev/pt", 7) == 0) /* /dev/ptmx, /dev/pts: not of the host */
+		p->error = buf_printf(p->out,
+		    "\nthe server names %s; to grant it pseudo-terminals of its own, add "
+		    "`tty`",
+		    path);
+	else
+		p->error = buf_printf(p->out,
+		    "\nthe server names %s, which is not granted; to grant it, add `%s "
+		    "%s%s`",
+		    path, program ? "exec allow" : "read", path, program ? " **" : "");
 }
 
 /* Grants the directory if it contains the file. */
@@ -316,6 +323,21 @@ put_named(struct put *p, char path[PATH_MAX])
 	put_grant(p, path, false);
 }
 
+/* What opens a pseudo-terminal: the errors of most functions name no file. */
+static void
+put_terminal(struct put *p)
+{
+	static const char *const by[] = {
+	    "openpty", "forkpty", "posix_openpt", "/dev/ptmx"};
+
+	for (size_t i = 0; i < ARRAY_LEN(by); i++)
+		if (strstr(p->failed->last, by[i]) != NULL &&
+		    !is_granted(p->failed, "/dev/ptmx")) {
+			put_grant(p, "/dev/ptmx", false);
+			return;
+		}
+}
+
 static void
 put_missing(struct put *p)
 {
@@ -330,6 +352,7 @@ put_missing(struct put *p)
 		if (mark != NULL && name_at(m, text, mark, name))
 			m->find(p, name);
 	}
+	put_terminal(p);
 	while (next_path(&text, path))
 		if (!is_private(path) && is_missed(p, path))
 			put_named(p, path);

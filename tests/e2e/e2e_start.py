@@ -93,6 +93,16 @@ def program():
     check("its exec" not in told, told)
 
 
+@test("a server that could not open a pseudo-terminal is named the line for it, `tty`")
+def terminal():
+    for text in ("OSError: out of pty devices: openpty", "forkpty(3) failed.", "open /dev/ptmx: no such file or directory"):
+        told, _ = refused("echo '%s' >&2; exit 1" % text)
+        check("the server names /dev/ptmx; to grant it pseudo-terminals of its own, add `tty`" in told, told)
+        equal(told.count("to grant it"), 1)
+        told, _ = refused("echo '%s' >&2; exit 1" % text, "    tty\n")
+        check("to grant it" not in told, "control: it is granted", told)
+
+
 @test("a program that is absent in the cell and present on the host has its line, whichever program missed it; one that is absent on both has none")
 def absent_program():
     for name, line in (("id", True), ("no-such-program", False)):
