@@ -122,13 +122,31 @@ has_variable(const struct draft *d, const char *name)
 	return false;
 }
 
+/* The secrets of a preset that it starts without. */
+static void
+tell_without(const struct plan *p)
+{
+	char name[PRESET_NAME_CAP];
+
+	for (const char *line = p->preset; line != NULL && line[0] != '\0';
+	     line += line[0] == '\n') {
+		if (preset_leaves_out(&p->d, line, name))
+			printf("\nThe draft starts without %s, which is not set here. To "
+			       "give the server its value,\nremove the # before its line "
+			       "in the draft, and keep it in the \"env\" of the entry.\n",
+			    name);
+		line += strcspn(line, "\n");
+	}
+}
+
 static void
 tell_snippet(const struct plan *p)
 {
 	const struct draft *d = &p->d;
 	const char *line;
-	char name[65];
+	char name[PRESET_NAME_CAP];
 	size_t kept = 0;
+	bool left;
 
 	printf("\nIn the agent's configuration, in place of the server's command:\n\n"
 	       "    \"mcpServers\": {\n"
@@ -143,8 +161,9 @@ tell_snippet(const struct plan *p)
 			printf("%s %s", kept++ == 0 ? "\nKeep in its \"env\":" : "",
 			    d->variable[i].name);
 	for (line = p->preset; line != NULL && line[0] != '\0'; line += line[0] != '\0') {
+		left = preset_leaves_out(&p->d, line, name);
 		line += strspn(line, " \t");
-		if (sscanf(line, "secret %64[A-Z0-9_] from env", name) == 1 &&
+		if (!left && sscanf(line, "secret %64[A-Z0-9_] from env", name) == 1 &&
 		    !has_variable(d, name))
 			printf(
 			    "%s %s", kept++ == 0 ? "\nKeep in its \"env\":" : "", name);
@@ -261,6 +280,7 @@ finish(struct plan *p)
 	       "    kennel policy show %s\n",
 	    path, path, path);
 	tell_snippet(p);
+	tell_without(p);
 	tell_vault(p);
 	tell_placeholders(p, stdout);
 	return 0;

@@ -2,10 +2,14 @@
 #include "supervisor/draft/draft.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/fd.h"
 #include "supervisor/draft/package_files.h"
+
+#define SCRIPT_MAX (1u << 20)
 
 /* Characters of a word that needs no quotes, in a policy and in a shell. */
 static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -181,6 +185,49 @@ put_own_scripts(const struct draft *d, FILE *out)
 	return r;
 }
 
+/* Does the script of the command name a variable that begins so? */
+static bool
+script_names(const struct draft *d, const char *start)
+{
+	int fd = open(d->script, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	size_t n = strlen(start), len;
+	const char *at;
+	char *text = NULL;
+	bool found = false;
+
+	if (fd < 0)
+		return false;
+	if (fd_slurp(fd, SCRIPT_MAX, &text, &len) == 0)
+		for (at = text; !found && (at = strstr(at, start)) != NULL; at += n)
+			found = at[n] >= 'A' && at[n] <= 'Z';
+	fd_close(&fd);
+	free(text);
+	return found;
+}
+
+/* A launcher may set variables for the program that it starts: those that begin with the
+ * name of the package, such as CODEX_ROOT of @openai/codex. The program shares its cell. */
+static void
+put_own_variables(const struct draft *d, FILE *out)
+{
+	const char *slash = strrchr(d->package.name, '/');
+	const char *name = slash == NULL ? d->package.name : slash + 1;
+	char start[PACKAGE_TEXT_MAX + 1];
+	size_t n;
+
+	for (n = 0; name[n] != '\0'; n++)
+		if (name[n] >= 'a' && name[n] <= 'z')
+			start[n] = (char)(name[n] - 'a' + 'A');
+		else
+			start[n] =
+			    (char)(name[n] >= '0' && name[n] <= '9' ? name[n] : '_');
+	start[n++] = '_';
+	start[n] = '\0';
+	if (n >= 4 && start[0] >= 'A' && start[0] <= 'Z' &&
+	    !env_beginning_is_refused(start, n) && script_names(d, start))
+		fprintf(out, " with env %s*", start);
+}
+
 static int
 put_package_files(const struct draft *d, FILE *out)
 {
@@ -215,7 +262,10 @@ put_package_files(const struct draft *d, FILE *out)
 			    "allow",
 		    out);
 		r = draft_word(out, f.program[i]);
-		fprintf(out, " **\n");
+		fprintf(out, " **");
+		if (own)
+			put_own_variables(d, out);
+		fprintf(out, "\n");
 	}
 	return r;
 }

@@ -415,6 +415,50 @@ is_absent(const char *line)
 	return access(path, F_OK) < 0;
 }
 
+/* `read` of absolute paths: one that is not on this machine becomes a comment. */
+static bool
+put_present(const char *words, size_t n, FILE *out)
+{
+	char path[PATH_MAX];
+	size_t len, there = 0;
+
+	if (memmem(words, n, "$", 1) != NULL || memmem(words, n, "{", 1) != NULL)
+		return false;
+	for (size_t at = 0; at < n; at += len + 1) {
+		len = word_len(words + at, n - at);
+		(void)snprintf(path, sizeof(path), "%.*s", (int)len, words + at);
+		if (path[0] != '/' || len >= sizeof(path))
+			return false;
+		if (access(path, F_OK) == 0)
+			fprintf(out, "%s %s", there++ == 0 ? "\tread" : "", path);
+	}
+	if (there > 0)
+		fprintf(out, "\n");
+	for (size_t at = 0; at < n; at += len + 1) {
+		len = word_len(words + at, n - at);
+		(void)snprintf(path, sizeof(path), "%.*s", (int)len, words + at);
+		if (access(path, F_OK) < 0)
+			fprintf(out,
+			    "\t# it is not installed here; when it is:\tread %s\n", path);
+	}
+	return true;
+}
+
+bool
+preset_leaves_out(const struct draft *d, const char *line, char name[PRESET_NAME_CAP])
+{
+	const char *end = line + strcspn(line, "\n");
+	const char *mark = memmem(
+	    line, (size_t)(end - line), PRESET_WITHOUT, sizeof(PRESET_WITHOUT) - 1);
+
+	if (mark == NULL || sscanf(line, "\tsecret %64[A-Z0-9_] from env", name) != 1)
+		return false;
+	for (size_t i = 0; i < d->variable_n; i++)
+		if (strcmp(d->variable[i].name, name) == 0)
+			return false;
+	return getenv(name) == NULL;
+}
+
 /* A preset's line for a secret that is in the vault: its source is replaced. */
 static bool
 put_vault(const struct draft *d, const char *line, size_t n, FILE *out)
@@ -449,6 +493,7 @@ put_line(const struct draft *d, const char *line, size_t n, bool *skip, FILE *ou
 	    {"let files = ", d->work, ""},
 	    {"server ", d->name, " {"},
 	};
+	char name[PRESET_NAME_CAP];
 	int r = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(mine); i++)
@@ -465,7 +510,15 @@ put_line(const struct draft *d, const char *line, size_t n, bool *skip, FILE *ou
 	if (d->cwd[0] != '\0' && behind(line, "\tcwd ") != NULL)
 		return 0; /* the agent's is at the end */
 	if (behind(line, "\tread ") != NULL) {
-		put_read(d, line + 6, n - 6, out);
+		if (!put_present(line + 6, n - 6, out))
+			put_read(d, line + 6, n - 6, out);
+		return 0;
+	}
+	if (preset_leaves_out(d, line, name)) {
+		fprintf(out, "\t# it starts without a value, and none is set here; "
+			     "remove the first "
+			     "# once one is\n\t#");
+		fprintf(out, "%.*s\n", (int)n, line);
 		return 0;
 	}
 	if (is_set(d, line, skip) || put_vault(d, line, n, out))
@@ -482,13 +535,17 @@ int
 preset_write(const char *preset, const struct draft *d, FILE *out)
 {
 	bool skip[DRAFT_VARIABLES_MAX] = {false};
-	const char *end;
+	const char *end, *mark;
+	size_t n;
 	int r = 0;
 
 	fprintf(out, "# From the preset for %s: review every line.\n", preset_name(d));
 	for (; r == 0 && *preset != '\0'; preset = end + (*end == '\n')) {
 		end = preset + strcspn(preset, "\n");
-		r = put_line(d, preset, (size_t)(end - preset), skip, out);
+		mark = memmem(preset, (size_t)(end - preset), "  " PRESET_WITHOUT,
+		    sizeof("  " PRESET_WITHOUT) - 1);
+		n = (size_t)((mark != NULL ? mark : end) - preset);
+		r = put_line(d, preset, n, skip, out);
 	}
 	return r < 0 ? r : ferror(out) ? -EIO : 0;
 }

@@ -5,6 +5,7 @@
 #ifndef KENNEL_SUPERVISOR_DRAFT_PRESET_H
 #define KENNEL_SUPERVISOR_DRAFT_PRESET_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "supervisor/draft/draft.h"
@@ -26,6 +27,13 @@ enum preset_wants preset_wants(const char *preset, struct draft *);
 /* The next line from *at of a policy that defines a path which does not exist on this
  * machine, and its length; *at is moved past it. NULL: no other line does. */
 const char *preset_missing(const char **at, size_t *ret_len);
+/* In a preset, at the end of the line of a secret: the server starts without a value. */
+#define PRESET_WITHOUT  "# it starts without"
+#define PRESET_NAME_CAP 65
+/* Is it such a line, and the value is neither in the agent's entry nor set here? Then it is
+ * written as a comment. */
+bool preset_leaves_out(
+    const struct draft *, const char *line, char name[PRESET_NAME_CAP]);
 /* Writes the preset with the values of the draft. What the agent's entry has is kept:
  * its arguments and variables replace those of the preset. -errno. */
 int preset_write(const char *preset, const struct draft *, FILE *);

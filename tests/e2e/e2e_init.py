@@ -468,7 +468,22 @@ def settings():
     link, _ = installed(4, "@modelcontextprotocol/server-github")
     status, out, err = init("g0", "--", link, env=env, n=6)
     equal(status, 0, err)
-    within('Keep in its "env": GITHUB_PERSONAL_ACCESS_TOKEN', out, "a secret of the preset")
+    within("The draft starts without GITHUB_PERSONAL_ACCESS_TOKEN", out, "a secret of the preset")
+    absent("Keep in", out)
+    text = reads(HOME + "6/policies/g0.kennel").decode()
+    within("\n\t#\tsecret GITHUB_PERSONAL_ACCESS_TOKEN from env", text)
+    absent("\n\tsecret", text)
+    checked(text)
+    status, out, err = init("g1", "-o", "-", "--", link, env={**env, "GITHUB_PERSONAL_ACCESS_TOKEN": "tell-nobody"}, n=6)
+    within("\n\tsecret GITHUB_PERSONAL_ACCESS_TOKEN from env", out, "control: it is set here")
+    absent("tell-nobody", out + err)
+    status, out, err = init("g2", "--secret", "GITHUB_PERSONAL_ACCESS_TOKEN", "--", link, env=env, n=6)
+    within('Keep in its "env": GITHUB_PERSONAL_ACCESS_TOKEN', out, "control: it is the entry's")
+    absent("starts without", out)
+    link, _ = installed(5, "@modelcontextprotocol/server-slack")
+    status, out, err = init("k0", "--", link, env=env, n=6)
+    within('Keep in its "env": ', out, "control: a server that does not start without one")
+    link, _ = installed(4, "@modelcontextprotocol/server-github")
     status, _, err = init("g0", "node", "x.js", env=env, n=6)
     equal(status, 64, err)
     within("expected -- between the name and the command", err)
@@ -545,9 +560,27 @@ def package_files():
     within("native add-ons: 1 files", out)
     within("`npm rebuild` for %s/unbuilt\n" % modules, out)
     checked(out)
+    absent("with env", out, "control: the script names no variable of its own")
     link, root = installed(8)
     absent("exec", init("k", "-o", "-", "--", link, env=env, n=6)[1], "the control: it starts nothing")
 
+
+@test("a launcher of a package may set variables with the package's name for the package's own program, and no others")
+def own_variables():
+    env = program("node")
+    for n, name, text, wants in ((21, "@o/tool-box", "X = {TOOL_BOX_ROOT: 1, OTHER_VALUE: 2}", " with env TOOL_BOX_*"),
+                                 (22, "tool-box", "'TOOL_BOX_' + x", ""), (23, "node", "NODE_OPTIONS", ""), (24, "ab", "AB_ROOT", ""),
+                                 (25, "git", "GIT_SSH", "")):
+        link, root = installed(n, name, text="#!/usr/bin/env node\n%s\n" % text)
+        path = root + "/bin/own"
+        os.makedirs(root + "/bin", exist_ok=True)
+        with open("/bin/true", "rb") as f, open(path, "wb") as g:
+            g.write(f.read())
+        os.chmod(path, 0o755)
+        status, out, err = init("k", "-o", "-", "--", link, env=env, n=6)
+        equal(status, 0, err)
+        within("    exec allow %s **%s\n" % (path, wants), out)
+        checked(out)
 
 
 @test("a preset's program that is not installed is a comment, so that the draft compiles")
@@ -558,6 +591,11 @@ def not_installed():
     equal(status, 0, err)
     within("\texec allow /bin/sh **", out, "the control: it is there")
     absent("when it is:\texec allow /bin/sh", out)
+    link, _ = installed(12, "@modelcontextprotocol/server-puppeteer")
+    browser = os.path.exists("/usr/lib/chromium")
+    text = init("pu", "-o", "-", "--", link, env=program("node"), n=6)[1]
+    within("%s\tread /usr/lib/chromium" % ("" if browser else "# it is not installed here; when it is:"), text)
+    checked(text)
     within("%s\texec allow /usr/bin/rg **\n" % (
         "" if os.path.exists("/usr/bin/rg") else "# it is not installed here; when it is:"), out)
     checked(out)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Drafts of `kennel init` for real servers of npm, each installed in both layouts.
 
-    tests/servers/drafts.py [NAME...]      default: all; KEEP=1 keeps the drafts
+    tests/servers/drafts.py [NAME...]      default: all, in all layouts; LAYOUTS="plain without": these;
+                                           KEEP=1 keeps the drafts
 
 plain: `npm install --prefix DIR`, dependencies hoisted beside the package; the command is
 the link in node_modules/.bin.  global: the command that `kennel init` prints for npx.
@@ -25,7 +26,7 @@ from servers import BROWSER_JSON, ROOT, ask, become_ordinary, session, work_file
 
 PLACE = ROOT + "/build/drafts"
 NODE = PLACE + "/node"
-LAYOUTS = ("plain", "global", "without")
+LAYOUTS = ("plain", "global", "without")  # the third starts what is installed for the first
 TOKEN = "not-a-real-token-0000"
 URL = "postgres://joe@127.0.0.1:1/db"
 
@@ -82,8 +83,12 @@ SERVERS = {
 SCRIPTS = {"@seed-ship/duckdb-mcp-native": "dist/server/mcp-server.js"}
 # Why a draft of a server that starts without kennel does not start it.
 REASONS = {"commander": "its list_processes starts ps of the host, which no draft grants",
-           "github": "its preset requires the token, without which it lists tools only",
-           "image": "its preset requires the key, without which it lists tools only"}
+           "obsidian": "it starts only where it may write, and a draft grants the person's directory for reading",
+           "playwright": "its preset names a file of the browser in its directory, which the person writes"}
+
+
+def layouts():
+    return os.environ.get("LAYOUTS", " ".join(LAYOUTS)).split()
 
 
 def npm(*words):
@@ -103,7 +108,8 @@ def install(names):
     for name in names:
         spec = SERVERS[name][0]
         wanted.append(("%s/plain/%s" % (PLACE, name), ["--prefix", "%s/plain/%s" % (PLACE, name), spec]))
-        wanted.append(("%s/global/%s" % (PLACE, name), ["-g", "--prefix", "%s/global/%s" % (PLACE, name), spec]))
+        if "global" in layouts():
+            wanted.append(("%s/global/%s" % (PLACE, name), ["-g", "--prefix", "%s/global/%s" % (PLACE, name), spec]))
     for where, words in wanted:
         done = where + ".done"
         if os.path.exists(done) and open(done).read() == words[-1]:
@@ -265,7 +271,7 @@ def judge(stage, tmp, names):
             print("# %s: does not start without kennel: %s" % (name, why), flush=True)
             continue
         usable += 1
-        for layout in os.environ.get("LAYOUTS", " ".join(LAYOUTS)).split():
+        for layout in layouts():
             why = s.draft(layout)
             if why == "":
                 continue
