@@ -725,6 +725,7 @@ KENNEL = \
 	supervisor/learn/seen.o \
 	supervisor/learn/verb_learn.o \
 	supervisor/pin/lint.o \
+	supervisor/pin/lint_blobs.o \
 	supervisor/pin/lint_marks.o \
 	supervisor/pin/lint_names.o \
 	supervisor/pin/lint_phrases.o \
@@ -1367,6 +1368,7 @@ LINT = \
 	supervisor/json/json_access.o \
 	supervisor/json/json_scan.o \
 	supervisor/pin/lint.o \
+	supervisor/pin/lint_blobs.o \
 	supervisor/pin/lint_marks.o \
 	supervisor/pin/lint_names.o \
 	supervisor/pin/lint_phrases.o

@@ -41,9 +41,12 @@ static const struct {
     [LINT_HIDE] = {"hide", "keeps something from the user"},
     [LINT_OVERRIDE] = {"override", "directs other tools or instructions"},
     [LINT_LEAK] = {"leak", "asks for what the tool does not need"},
+    [LINT_DIRECT] = {"direct", "orders something besides the use of this tool"},
+    [LINT_BLOB] = {"blob", "an encoded text that decodes to a command"},
     [LINT_FILE] = {"file", "names a file with credentials or settings"},
     [LINT_URL] = {"url", "a URL with a credential, or for collecting data"},
     [LINT_SHADOW] = {"shadow", "names another server or its tool"},
+    [LINT_EQUAL] = {"equal", "another server has a tool of this name"},
     [LINT_LOOK_ALIKE] = {"look-alike", "a name that looks like another one"},
     [LINT_ICON] = {"icon", "an icon from neither https: nor data:"},
 };
@@ -328,6 +331,7 @@ check_text(struct lint *l, const char *at, size_t len, bool described)
 	if (r < 0 || t.folded_len == 0)
 		return r;
 	lint_phrases(l, &t);
+	lint_blobs(l, &t);
 	lint_marks(l, &t);
 	/* two servers may have a tool of one name */
 	if (l->path.len != sizeof("/name") - 1 || !ends_in(l, "/name"))
@@ -448,6 +452,7 @@ static int
 check_name(struct lint *l, struct json name)
 {
 	char like[LINT_SHOWN_MAX];
+	const char *server;
 	size_t len;
 	int r;
 
@@ -462,6 +467,11 @@ check_name(struct lint *l, struct json name)
 		warn(l, LINT_LOOK_ALIKE, like, strlen(like));
 	else if (lint_names_mixed((const char *)l->text.data, len))
 		warn(l, LINT_LOOK_ALIKE, (const char *)l->text.data, len);
+	server = l->warning.kind == PIN_TOOL
+		     ? lint_names_equal(l->names, (const char *)l->text.data, len)
+		     : NULL;
+	if (server != NULL)
+		warn(l, LINT_EQUAL, server, strlen(server));
 	return 0;
 }
 

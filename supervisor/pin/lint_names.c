@@ -246,6 +246,19 @@ find(const struct lint_names *names, const char *word, size_t len)
 	return NULL;
 }
 
+const char *
+lint_names_equal(const struct lint_names *names, const char *tool, size_t len)
+{
+	const struct known *k = find(names, tool, len), *end = names->row + names->n;
+
+	for (; k != NULL && k < end && strlen(k->name) == len &&
+	       memcmp(k->name, tool, len) == 0;
+	     k++)
+		if (k->server != NULL && k->skeleton != NULL)
+			return k->server;
+	return NULL;
+}
+
 /* Not an ordinary word: read_file, readFile, git-2. */
 static bool
 is_compound(const char *word, size_t len)

@@ -24,7 +24,21 @@
 #define EARLIER "previous|prior|above|earlier|preceding|other|existing|system|safety"
 #define ORDER   "instruction|instructions|prompt|prompts|rules|guidelines|directives"
 #define SECRET  "secret|hidden|confidential|invisible"
-#define PASS    "pass|send|include|provide|add|append|copy|put|insert|attach|collect|forward"
+#define YOU     "you|agent|assistant|model|llm"
+#define MUST    "must|shall|should|need|needs|have|has|required"
+#define COMMAND \
+	"command|commands|script|scripts|shell|bash|sh|sudo|curl|wget|rm|chmod|" \
+	"powershell|" \
+	"python|python3|eval|nc"
+#define CONTACT \
+	"access|accessing|visit|visiting|contact|contacting|request|requesting|fetch|" \
+	"fetching|ping|pinging|notify|notifying|send|sending|post|posting|report|" \
+	"reporting|" \
+	"upload|uploading|call|calling"
+#define STARTED \
+	"bashrc|zshrc|bash_profile|bash_login|zprofile|zshenv|crontab|authorized_keys|" \
+	"launchagents|sudoers|vimrc|gitconfig"
+#define PASS "pass|send|include|provide|add|append|copy|put|insert|attach|collect|forward"
 
 static const struct phrase {
 	enum lint_rule rule;
@@ -78,6 +92,31 @@ static const struct phrase {
 	"a claim to be obeyed first"},
     {LINT_OVERRIDE, "new|updated|real|actual system instruction|instructions|prompt",
 	"a text in the system's name"},
+    {LINT_DIRECT,
+	YOU
+	" " MUST " *1 first|also|additionally|immediately *1 call|use|invoke|run|execute|"
+	"access|visit|contact|send|post|upload|update|modify|edit|append|write|verify|"
+	"check|report|record|notify|download|install|change|replace|perform|read|open|"
+	"fetch|retrieve|load|log|ensure",
+	"one more action, before or beside the call"},
+    {LINT_DIRECT,
+	YOU " " MUST " *6 execute|executing|run|running|perform|performing *4 " COMMAND,
+	"a command to be run"},
+    {LINT_DIRECT, MUST "|always|also *3 " CONTACT " *6 http|https|ftp",
+	"an address to be contacted"},
+    {LINT_DIRECT,
+	"add|adding|append|appending|write|writing|update|updating|modify|modifying|edit|"
+	"editing|insert|inserting|put *6 " STARTED,
+	"a file that starts programs is to be changed"},
+    {LINT_DIRECT,
+	"when|whenever " USE " *6 change|replace|substitute|swap|alter|redirect *4 "
+	"to|with|by",
+	"an argument is to be replaced"},
+    {LINT_DIRECT, "prefer|choose|favor|favour|select me *3 always|over|instead|when|for",
+	"a claim to be chosen"},
+    {LINT_DIRECT, "prefer me", "a claim to be chosen"},
+    {LINT_DIRECT, "call|invoke me *3 when|whenever|before|if|first|instead",
+	"a claim to be chosen"},
     {LINT_LEAK, PASS " *6 system|developer prompt|message|instructions",
 	"the agent's own instructions"},
     {LINT_LEAK, PASS " *6 conversation|chat|message history|transcript|log",
@@ -100,7 +139,7 @@ struct words {
 	const char *at, *end; /* of the folded text that is left */
 };
 
-/* ---- words of a text ------------------------------------------------------------- */
+/* ---- the next word -------------------------------------------------------------- */
 
 static bool
 is_letter(char c)

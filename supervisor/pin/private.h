@@ -67,9 +67,12 @@ enum lint_rule {
 	LINT_HIDE,
 	LINT_OVERRIDE,
 	LINT_LEAK,
+	LINT_DIRECT,
+	LINT_BLOB,
 	LINT_FILE,
 	LINT_URL,
 	LINT_SHADOW,
+	LINT_EQUAL,
 	LINT_LOOK_ALIKE,
 	LINT_ICON,
 	LINT_RULES
@@ -96,9 +99,10 @@ void lint_part_about(struct lint *, enum lint_rule, const struct lint_text *, si
 void lint_hit(
     struct lint *, enum lint_rule, const struct lint_text *, size_t from, size_t to);
 
-/* ---- lint_phrases.c, lint_marks.c, lint_names.c ---------------------------------- */
+/* ---- lint_phrases.c, lint_blobs.c, lint_marks.c, lint_names.c -------------------- */
 
 void lint_phrases(struct lint *, const struct lint_text *);
+void lint_blobs(struct lint *, const struct lint_text *);
 void lint_marks(struct lint *, const struct lint_text *);
 
 struct lint_names;
@@ -112,6 +116,8 @@ void lint_names_in(const struct lint_names *, struct lint *, const struct lint_t
 /* The name that this tool's looks like, and whose; NULL: none. */
 const char *lint_names_like(
     const struct lint_names *, const char *tool, size_t len, char out[LINT_SHOWN_MAX]);
+/* Another server that has a tool of this name; NULL: none. */
+const char *lint_names_equal(const struct lint_names *, const char *tool, size_t len);
 /* True if the name mixes ASCII letters and letters that look like them. */
 bool lint_names_mixed(const char *name, size_t len);
 
