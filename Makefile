@@ -724,11 +724,13 @@ KENNEL = \
 	supervisor/learn/roots.o \
 	supervisor/learn/seen.o \
 	supervisor/learn/verb_learn.o \
-	supervisor/pin/lint.o \
-	supervisor/pin/lint_blobs.o \
-	supervisor/pin/lint_marks.o \
-	supervisor/pin/lint_names.o \
-	supervisor/pin/lint_phrases.o \
+	supervisor/lint/blobs.o \
+	supervisor/lint/first_look.o \
+	supervisor/lint/lint.o \
+	supervisor/lint/marks.o \
+	supervisor/lint/names.o \
+	supervisor/lint/phrases.o \
+	supervisor/lint/user_names.o \
 	supervisor/pin/page.o \
 	supervisor/pin/pin_diff.o \
 	supervisor/pin/pin_lint.o \
@@ -1367,11 +1369,11 @@ LINT = \
 	shim/host/codepoint.o \
 	supervisor/json/json_access.o \
 	supervisor/json/json_scan.o \
-	supervisor/pin/lint.o \
-	supervisor/pin/lint_blobs.o \
-	supervisor/pin/lint_marks.o \
-	supervisor/pin/lint_names.o \
-	supervisor/pin/lint_phrases.o
+	supervisor/lint/blobs.o \
+	supervisor/lint/lint.o \
+	supervisor/lint/marks.o \
+	supervisor/lint/names.o \
+	supervisor/lint/phrases.o
 UNIT_lint	= $(LINT) shim/base/slurp.o tests/fuzz/fuzz_lint.o
 UNIT_search = \
 	$(BASE) \

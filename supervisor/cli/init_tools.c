@@ -22,6 +22,7 @@
 #include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "supervisor/cli/mcp_client.h"
+#include "supervisor/lint/lint.h"
 
 #define TOOLS_MAX 512
 #define LINES_MAX (128u << 10)
@@ -44,7 +45,7 @@ is_in(const char *word, size_t len, const char *const *list, size_t n)
 	return false;
 }
 
-/* The length of the first word of a name: read_file, readFile, READ-FILE. */
+/* The length of the first word in a name: read_file, readFile, READ-FILE. */
 static size_t
 word_len(const char *name)
 {
@@ -111,6 +112,7 @@ add_tool(void *arg, struct json item)
 	char name[INIT_TOOL_MAX];
 	bool allowed;
 
+	first_look_add(found->look, item);
 	if (!init_tool(item, name, &allowed) ||
 	    found->allowed + found->asked == TOOLS_MAX) {
 		found->left_out++;
@@ -125,6 +127,9 @@ static int
 add_tools(struct tools_found *found, struct client *c)
 {
 	int r = client_tools(c, add_tool, found);
+
+	(void)first_look_end(found->look); /* it prints */
+	found->look = NULL;
 
 	if (r == 0 && found->lines.len == 0) {
 		(void)snprintf(c->why, sizeof(c->why), "it lists no tool"); /* fits */
@@ -153,8 +158,10 @@ init_tools_list(const char *file, const char *name, struct tools_found *ret)
 		return r;
 	}
 	r = client_open(&c, to, from, "{}", CLIENT_START_OF_RUN);
-	if (r == 0)
+	if (r == 0) {
+		ret->look = first_look_new(name);
 		r = add_tools(ret, &c);
+	}
 	if (r < 0) {
 		(void)snprintf(ret->why, sizeof(ret->why), "%s", c.why); /* as long */
 		buf_clear(&ret->lines);

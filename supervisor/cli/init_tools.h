@@ -16,6 +16,7 @@
 
 struct tools_found {
 	size_t allowed, asked, left_out;
+	struct first_look *look;  /* while they are listed */
 	struct buf lines;         /* of the policy; empty: not known */
 	char why[CLIENT_WHY_MAX]; /* why they are not known, in one line */
 };

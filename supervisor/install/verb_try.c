@@ -30,6 +30,7 @@
 #include "supervisor/install/file_tree.h"
 #include "supervisor/install/package.h"
 #include "supervisor/install/store.h"
+#include "supervisor/lint/lint.h"
 #include "supervisor/registry/reference.h"
 
 #define WORDS_MAX   600
@@ -52,6 +53,7 @@ struct trial {
 struct names {
 	char *name[NAMES_MAX];
 	size_t n;
+	struct first_look *look; /* while they are listed */
 };
 
 /* ---- output ------------------------------------------------------------------------ */
@@ -144,6 +146,7 @@ show_tool(void *arg, struct json item)
 	struct json text;
 	size_t len;
 
+	first_look_add(names->look, item);
 	if (json_get(item, "name", &text) < 0 ||
 	    json_text(text, name, sizeof(name), &len) < 0)
 		return 0;
@@ -276,7 +279,10 @@ serve(const struct trial *t)
 	r = client_open(&c, to, from, "{}", CLIENT_START_OF_RUN);
 	if (r == 0) {
 		printf("\nIts tools:\n\n");
+		names.look = first_look_new(t->name);
 		r = client_tools(&c, show_tool, &names);
+		(void)fflush(stdout); /* before the warnings */
+		(void)first_look_end(names.look);
 	}
 	if (r == 0)
 		r = prompt(&c, &names);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/pin/lint.h"
+#include "supervisor/lint/lint.h"
 #include "tests/fuzz/fuzz.h"
 
 #define RULES 32

@@ -15,7 +15,7 @@
 
 #include "shim/base/array.h"
 #include "shim/host/codepoint.h"
-#include "supervisor/pin/lint.h"
+#include "supervisor/lint/lint.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/corpus.h"
 

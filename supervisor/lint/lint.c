@@ -5,7 +5,7 @@
  * Process: kennel. Trusts nothing: the texts are a server's. A warning shows a bounded
  * part of them, as printable ASCII.
  */
-#include "supervisor/pin/lint.h"
+#include "supervisor/lint/lint.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "shim/base/array.h"
 #include "shim/base/utf8.h"
 #include "shim/host/codepoint.h"
-#include "supervisor/pin/private.h"
+#include "supervisor/lint/private.h"
 
 #define DESCRIPTION_MAX (4u << 10)   /* bytes; longer ones are not read to the end */
 #define CHECKED_MAX     (256u << 10) /* bytes of a text that are checked */

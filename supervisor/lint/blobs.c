@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "shim/base/array.h"
-#include "supervisor/pin/private.h"
+#include "supervisor/lint/private.h"
 
 #define BLOB_MIN    16   /* characters of a run; fewer hold no command */
 #define BLOB_MAX    4096 /* characters of a run that are decoded */
@@ -73,31 +73,40 @@ from_hex(const char *text, size_t len, char *out)
 
 /* ---- what is in it ---------------------------------------------------------------- */
 
-/* The bytes are a text of ASCII that has a command in it. */
+/* A byte of a text of ASCII, as it is searched: in lower case, and quotes and what ends a
+ * command as blanks; 0: not of such a text. */
+static char
+searched(uint8_t c)
+{
+	if (c == '\t' || c == '\r' || c == '\n' ||
+	    (c != 0 && strchr(";&(`\"'", c) != NULL))
+		return ' ';
+	return (char)(c < ' ' || c >= 0x7f ? 0 : tolower(c));
+}
+
+/* The word is in the text, or begins it. */
+static bool
+has(const char *text, size_t len, const char *word)
+{
+	size_t n = strlen(word);
+
+	if (word[0] == ' ' && len >= n - 1 && memcmp(text, word + 1, n - 1) == 0)
+		return true;
+	return memmem(text, len, word, n) != NULL;
+}
+
+/* The bytes are a text of ASCII that has a command in it. Changes them. */
 static bool
 is_command(char *text, size_t len)
 {
 	if (len < DECODED_MIN)
 		return false;
-	for (size_t i = 0; i < len; i++) {
-		uint8_t c = (uint8_t)text[i];
-
-		/* the last byte may be what was left of the bits */
-		if ((c < ' ' && strchr("\t\r\n", c) == NULL) || c >= 0x7f || c == 0)
+	for (size_t i = 0; i < len; i++)
+		if ((text[i] = searched((uint8_t)text[i])) == 0)
 			return false;
-		text[i] =
-		    (char)(strchr("\t\r\n;&|(`\"'", c) != NULL && c != '|' ? ' '
-									   : tolower(c));
-	}
-	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
-		const char *word = commands[i];
-		size_t n = strlen(word);
-
-		if (memmem(text, len, word, n) != NULL ||
-		    (word[0] == ' ' && len >= n - 1 &&
-			memcmp(text, word + 1, n - 1) == 0))
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+		if (has(text, len, commands[i]))
 			return true;
-	}
 	return false;
 }
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "shim/base/array.h"
-#include "supervisor/pin/private.h"
+#include "supervisor/lint/private.h"
 
 #define NOT "not|never|dont|doesnt|wont|mustnt|shouldnt|cannot|avoid|without|refrain"
 #define TELL \

@@ -13,7 +13,7 @@
 #include "shim/base/array.h"
 #include "shim/base/utf8.h"
 #include "shim/host/codepoint.h"
-#include "supervisor/pin/private.h"
+#include "supervisor/lint/private.h"
 
 #define NAMES_MAX    65536
 #define SKELETON_MAX 512 /* bytes; a longer name looks like none */

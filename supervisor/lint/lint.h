@@ -4,12 +4,15 @@
  * is not thereby harmless.
  *
  *	lint.c		every text of a definition, and the rules for them
- *	lint_phrases.c	sentences that instruct the model
- *	lint_marks.c	markup, file names and URLs
- *	lint_names.c	names of other servers and tools, and look-alikes
+ *	phrases.c	sentences that instruct the model
+ *	blobs.c		encoded commands
+ *	marks.c		markup, file names and URLs
+ *	names.c		names of other servers and tools, and look-alikes
+ *	user_names.c	which other servers and tools the user has
+ *	first_look.c	the tools of a server that a verb lists for the first time
  */
-#ifndef KENNEL_SUPERVISOR_PIN_LINT_H
-#define KENNEL_SUPERVISOR_PIN_LINT_H
+#ifndef KENNEL_SUPERVISOR_LINT_LINT_H
+#define KENNEL_SUPERVISOR_LINT_LINT_H
 
 #include <stddef.h>
 
@@ -46,5 +49,28 @@ int lint_know(struct lint *, const char *server, const char *tool, size_t tool_l
  */
 int lint_definition(struct lint *, enum sealed_pin_kind, struct json name,
     struct json body, lint_fn *fn, void *arg);
+
+/* ---- user_names.c ------------------------------------------------------------------ */
+
+/* The names of the user's other policies, and of the tools in the pins files next to them.
+ * A file that cannot be read is reported, and costs only the comparison. 0 or -ENOMEM. */
+int lint_know_user(struct lint *, const char *server);
+
+/* ---- first_look.c ------------------------------------------------------------------- */
+
+/* How many warnings are printed, of one server. */
+#define LINT_PRINTED_MAX 200
+
+/* Prints the warning on standard error, unless LINT_PRINTED_MAX were printed; counts it in *n. */
+void lint_print(const char *kind, const struct lint_warning *, size_t *n);
+
+struct first_look;
+/* For this server, named so in the messages. NULL: out of memory; the others accept it. */
+struct first_look *first_look_new(const char *server);
+/* A tool's definition, as its list has it. */
+void first_look_add(struct first_look *, struct json definition);
+/* After the last one: prints the warnings about them on standard error, and what to do.
+ * Returns how many there are. Frees it. */
+size_t first_look_end(struct first_look *);
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "shim/base/array.h"
-#include "supervisor/pin/private.h"
+#include "supervisor/lint/private.h"
 
 #define CLOSED_MAX (16u << 10) /* bytes between a tag and its end */
 
