@@ -426,6 +426,7 @@ APPROVE = \
 STATUS = \
 	supervisor/status/hub_wire.o \
 	supervisor/status/latency.o \
+	supervisor/status/session_news.o \
 	supervisor/status/status_client.o \
 	supervisor/status/status_socket.o \
 	supervisor/status/status_wire.o

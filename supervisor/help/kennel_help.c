@@ -269,6 +269,7 @@ static const struct help_option server_options[] = {
     {"--note", "TEXT", "what it is for"},
     {"--connect", NULL, "start it once, and list its tools"},
     {"--generation", "N", "the `updated_gen` that it must still have"},
+    {"--later", NULL, "sessions that run keep the server as it is"},
 };
 
 #define REGISTRY_VERBS "Which servers there are"
@@ -307,9 +308,11 @@ static const struct help_verb server_verbs[] = {
 	    "With --generation, only if its `updated_gen` (list --json) is still this "
 	    "number,\n"
 	    "or null with 0; else the exit status is 1."},
-    {"disable", REGISTRY_VERBS, "NAME", "do not start a server", "",
+    {"disable", REGISTRY_VERBS, "[--later] NAME", "do not start a server", "--later",
 	"kennel server disable github", "server",
-	.more = "The registry keeps it, also for a server of a policy or a file."},
+	.more = "The registry keeps it, also for a server of a policy or a file. Every "
+		"`kennel\n"
+		"serve` ends its process; with --later, one that runs keeps it."},
     {"remove", REGISTRY_VERBS, "NAME", "remove a server from the registry", "",
 	"kennel server remove github", "server",
 	.more = "All that was discovered of it is removed too, and every `kennel serve` "

@@ -232,13 +232,13 @@ failed(struct buf *reply, int r)
 }
 
 static int
-do_add(struct registry *g, const struct server_row *row, struct buf *reply)
+do_add(struct registry *g, const struct server_row *row, struct row_change *ret,
+    struct buf *reply)
 {
-	struct row_change done = {.existed = false};
-	int r = registry_put(g, row, &done);
+	int r = registry_put(g, row, ret);
 
 	if (r == -EPERM)
-		return owned(row->name, done.owner, reply);
+		return owned(row->name, ret->owner, reply);
 	if (r == -ENOSPC)
 		return refuse(reply, r,
 		    TOOL ": the registry is full: at most %d servers of agents and %d in "
@@ -247,14 +247,23 @@ do_add(struct registry *g, const struct server_row *row, struct buf *reply)
 	if (r < 0)
 		return failed(reply, r);
 	return buf_printf(reply, "{\"name\":\"%s\",\"created_gen\":%" PRIu64 "}",
-	    row->name, done.created_gen);
+	    row->name, ret->created_gen);
 }
 
 static int
-do_remove(struct registry *g, const struct server_row *row, struct buf *reply)
+do_remove(struct registry *g, const struct server_row *row, struct row_change *ret,
+    struct buf *reply)
 {
 	enum row_source owner = FROM_AGENT;
-	int r = registry_remove(g, row->name, FROM_AGENT, &owner);
+	struct server_rows old = {NULL, 0};
+	int r = registry_find(g, row->name, &old);
+
+	if (r == 0 && old.n > 0)
+		*ret = (struct row_change){
+		    .existed = true, .was_enabled = old.row[0].enabled};
+	server_rows_free(&old);
+	if (r == 0)
+		r = registry_remove(g, row->name, FROM_AGENT, &owner);
 
 	if (r == -EPERM)
 		return owned(row->name, owner, reply);
@@ -311,10 +320,12 @@ do_list(struct registry *g, struct buf *reply)
 }
 
 int
-register_do(struct registry *g, const struct register_order *order, struct buf *reply)
+register_do(struct registry *g, const struct register_order *order,
+    struct row_change *ret, struct buf *reply)
 {
+	*ret = (struct row_change){.existed = false};
 	if (order->action == REGISTER_LIST)
 		return do_list(g, reply);
-	return order->action == REGISTER_ADD ? do_add(g, &order->row, reply)
-					     : do_remove(g, &order->row, reply);
+	return order->action == REGISTER_ADD ? do_add(g, &order->row, ret, reply)
+					     : do_remove(g, &order->row, ret, reply);
 }

@@ -34,8 +34,10 @@ int register_read(struct json arguments, server_defined_fn *defined, void *arg,
     struct register_order *ret, struct buf *reply);
 /*
  * Does it, and appends structuredContent as JSON. Returns 0; otherwise nothing was
- * changed and reply has the text of the error.
+ * changed and reply has the text of the error. ret: of the row that was added or removed;
+ * a removed one is not the same.
  */
-int register_do(struct registry *, const struct register_order *, struct buf *reply);
+int register_do(struct registry *, const struct register_order *, struct row_change *ret,
+    struct buf *reply);
 
 #endif

@@ -303,25 +303,25 @@ put(struct registry *g, const struct server_row *from, uint64_t created, uint64_
 {
 	struct server_row row = *from;
 	struct server_rows old = {NULL, 0};
-	bool same;
 	int r = registry_find(g, row.name, &old);
+	bool same;
 
 	if (r < 0)
 		return r;
-	*ret = (struct row_change){.existed = old.n > 0, .created_gen = created};
+	*ret = (struct row_change){.created_gen = created};
 	same = old.n > 0 && is_same(&old.row[0], &row);
 	row.discovery_status = same ? old.row[0].discovery_status : "pending";
 	row.protocol = same ? old.row[0].protocol : NULL;
 	if (row.source == FROM_AGENT)
 		row.enabled = same && old.row[0].enabled;
-	if (old.n > 0) {
-		ret->owner = old.row[0].source;
-		ret->created_gen = old.row[0].created_gen;
+	if (old.n == 0)
+		r = has_room(g, row.source);
+	else {
+		*ret = (struct row_change){true, old.row[0].source, old.row[0].enabled,
+		    same && old.row[0].enabled == row.enabled, old.row[0].created_gen};
 		if (row.source == FROM_AGENT && ret->owner != FROM_AGENT)
 			r = -EPERM;
 	}
-	if (old.n == 0)
-		r = has_room(g, row.source);
 	if (r == 0 && old.n > 0 && !same)
 		r = forget_lists(g, row.name);
 	if (r == 0)
@@ -342,9 +342,9 @@ registry_put(struct registry *g, const struct server_row *row, struct row_change
 }
 
 int
-registry_import(struct registry *g, const struct server_rows *rows, uint64_t generation)
+registry_import(struct registry *g, const struct server_rows *rows, uint64_t generation,
+    struct row_change *ret)
 {
-	struct row_change change_of;
 	uint64_t gen = 0;
 	int r;
 
@@ -356,7 +356,7 @@ registry_import(struct registry *g, const struct server_rows *rows, uint64_t gen
 
 		r = created > gen ? -EINVAL
 				  : put(g, &rows->row[i], created == 0 ? gen : created,
-					gen, &change_of);
+					gen, &ret[i]);
 	}
 	return finish(g, r);
 }

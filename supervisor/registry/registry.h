@@ -116,6 +116,8 @@ int registry_generation(struct registry *, uint64_t *ret);
 struct row_change {
 	bool existed;
 	enum row_source owner; /* before, if it existed */
+	bool was_enabled;      /* the same */
+	bool same;             /* a session would start the same, or nothing, as before */
 	uint64_t created_gen;
 };
 /*
@@ -128,8 +130,9 @@ struct row_change {
 #define REGISTRY_AGENT_ROWS_MAX 256 /* of them: agents cannot fill the list */
 int registry_put(struct registry *, const struct server_row *, struct row_change *ret);
 /* Stores rows of a dump, with the created_gen that each has; all or none. Raises the
- * generation to at least this one. */
-int registry_import(struct registry *, const struct server_rows *, uint64_t generation);
+ * generation to at least this one. ret: for each row. */
+int registry_import(struct registry *, const struct server_rows *, uint64_t generation,
+    struct row_change *ret);
 /* All rows, also those that only keep what is known of a server of a policy or a file. */
 int registry_list(struct registry *, struct server_rows *ret);
 /* Like registry_list; n is 1, or 0: no such row. */

@@ -227,7 +227,12 @@ static void
 no_such_tool(struct hub *h, const struct incoming *in, const char *spelled,
     struct server *s, const struct item *i)
 {
-	if (s == NULL)
+	char text[HUB_TEXT_MAX];
+
+	if (registered_only(h, spelled, text)) {
+		reply_refusal(h, in, text, "not enabled", NULL);
+		records_refused(h, in, s, spelled, NULL, "the server is not enabled");
+	} else if (s == NULL)
 		call_withheld(h, in, spelled, NULL, spelled, "unknown tool");
 	else
 		call_withheld(h, in, spelled, s,

@@ -6,6 +6,7 @@
  * Runs in the confined hub: the socket is opened before, and the launcher removes it.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -14,7 +15,9 @@
 #include "shim/base/log.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/base/person_socket.h"
+#include "supervisor/registry/row_check.h"
 #include "supervisor/serve/private.h"
+#include "supervisor/serve/secrets_tools.h"
 
 #define NEWS_MS 250 /* between two packets to who watches */
 
@@ -126,6 +129,57 @@ hub_control_changed(struct hub *h)
 	h->news_timer = loop_timer_at(&h->loop, h->news_at, on_news, h);
 }
 
+/* ---- names that no server has ----------------------------------------------------- */
+
+static int
+by_name(const void *a, const void *b)
+{
+	return strcmp(
+	    (*(struct server *const *)a)->name, (*(struct server *const *)b)->name);
+}
+
+/* A row of this name may have been added: asks the launcher. Until the answer requests wait. */
+static void
+seek(struct hub *h, const char *name)
+{
+	struct server *s = row_name_is_valid(name) ? server_named(h, name) : NULL;
+
+	if (s == NULL)
+		return;
+	if (h->has_names)
+		qsort(h->server, h->server_n, sizeof(void *), by_name);
+	s->sought = true;
+	s->enabled = false;
+	s->finding++;
+	h->finding++;
+	launcher_ask(h, LAUNCHER_AGAIN, name);
+}
+
+void
+server_sought(struct server *s, bool exists)
+{
+	struct hub *h = s->hub;
+	size_t i = 0;
+
+	if (exists || s->finding > 1) {
+		s->sought &= !exists;
+		s->finding -= !exists;
+		h->finding -= !exists;
+		return;
+	}
+	/* it was never enabled, so no request, process or list has it */
+	while (h->server[i] != s)
+		i++;
+	h->finding -= s->finding;
+	h->server_n--;
+	memmove(&h->server[i], &h->server[i + 1], (h->server_n - i) * sizeof(void *));
+	free(s->wrong);
+	free(s->name);
+	free(s->about);
+	free(s);
+	parked_wake(h);
+}
+
 /* ---- requests ------------------------------------------------------------------- */
 
 static int
@@ -152,19 +206,11 @@ on_watch(struct hub *h, struct person_client *c, struct wire_in *in)
 }
 
 static int
-on_restart(struct hub *h, struct person_client *c, struct wire_in *in)
+restarted(struct hub *h, struct person_client *c, enum restart_outcome outcome)
 {
-	const char *name = wire_get_str(in, LAUNCHER_NAME_MAX);
-	enum restart_outcome outcome = RESTART_UNKNOWN;
 	uint8_t memory[16];
 	struct wire_out out;
-	struct server *s;
 
-	if (wire_end(in) < 0)
-		return -EBADMSG;
-	s = server_find(h, name, strlen(name));
-	if (s != NULL)
-		outcome = server_restart(s) ? RESTART_OK : RESTART_NOT_RUNNING;
 	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, HUB_RESTARTED);
 	wire_put_u32(&out, HUB_VERSION);
@@ -172,6 +218,34 @@ on_restart(struct hub *h, struct person_client *c, struct wire_in *in)
 	person_send(c, &out);
 	hub_arm(h);
 	return 0;
+}
+
+static int
+on_restart(struct hub *h, struct person_client *c, struct wire_in *in)
+{
+	const char *name = wire_get_str(in, LAUNCHER_NAME_MAX);
+	enum restart_outcome outcome = RESTART_UNKNOWN;
+	struct server *s;
+
+	if (wire_end(in) < 0)
+		return -EBADMSG;
+	s = server_find(h, name, strlen(name));
+	if (s != NULL && !s->sought)
+		outcome = server_restart(s) ? RESTART_OK : RESTART_NOT_RUNNING;
+	else
+		seek(h, name);
+	return restarted(h, c, outcome);
+}
+
+static int
+on_trusted(struct hub *h, struct person_client *c, struct wire_in *in)
+{
+	const char *sha256 = wire_get_str(in, FILE_DIGEST_LEN);
+
+	if (wire_end(in) < 0)
+		return -EBADMSG;
+	return restarted(
+	    h, c, secrets_trusted(h, sha256) ? RESTART_NOT_RUNNING : RESTART_UNKNOWN);
 }
 
 static int
@@ -184,6 +258,7 @@ on_packet(void *arg, struct person_client *c, struct wire_in *in)
 	    {HUB_STATUS, on_status},
 	    {HUB_WATCH, on_watch},
 	    {HUB_RESTART, on_restart},
+	    {HUB_TRUSTED, on_trusted},
 	};
 	uint32_t type = wire_get_u32(in), version = wire_get_u32(in);
 

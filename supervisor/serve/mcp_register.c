@@ -4,7 +4,10 @@
  * that it is asked for is on disk: the line waits for that (parked.c), the hub does not.
  */
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "leash/audit/writer.h"
 #include "shim/base/log.h"
@@ -12,6 +15,7 @@
 #include "supervisor/registry/dump.h"
 #include "supervisor/registry/register_tool.h"
 #include "supervisor/registry/registry_log.h"
+#include "supervisor/registry/row_check.h"
 #include "supervisor/serve/private.h"
 
 #define DURABLE_MS 5000
@@ -78,6 +82,9 @@ recorded(struct hub *h, const struct incoming *in, const struct register_order *
 static int
 change(struct hub *h, const struct register_order *order, struct buf *reply)
 {
+	const char *name = order->row.name != NULL ? order->row.name : ""; /* of a list */
+	struct row_change done = {.existed = false};
+	struct server *s = server_find(h, name, strlen(name));
 	struct registry *registry = NULL;
 	struct reason moved, why;
 	const char *dir = paths_registry_dir();
@@ -89,11 +96,121 @@ change(struct hub *h, const struct register_order *order, struct buf *reply)
 	else {
 		if (moved.text[0] != '\0')
 			log_warn("%s", moved.text);
-		r = register_do(registry, order, reply);
+		r = register_do(registry, order, &done, reply);
 		registry_close(registry);
 	}
+	/* one that a person had enabled is another one now, or gone; the agent cannot enable
+	 * it, so it cannot repeat this */
+	if (r == 0 && s != NULL && done.was_enabled && !done.same)
+		(void)server_restart(s); /* the agent gets its answer */
 	return r;
 }
+
+/* ---- a name that is registered, and not enabled ---------------------------------------- */
+
+#define NAME_MAX_LEN 64 /* of a row */
+#define MCP_SPELLING "mcp_"
+
+/* Is a row of this name an agent's, and disabled? False also if that cannot be read. */
+static bool
+is_proposed(struct registry *g, const char *name)
+{
+	struct server_rows rows = {NULL, 0};
+	bool is = registry_find(g, name, &rows) == 0 && rows.n > 0 &&
+		  rows.row[0].source == FROM_AGENT && !rows.row[0].enabled;
+
+	server_rows_free(&rows);
+	return is;
+}
+
+/* The longest row's name that this spelling of a tool begins with. */
+static bool
+find_proposed(struct registry *g, const char *spelled, char name[NAME_MAX_LEN + 1])
+{
+	size_t n = strnlen(spelled, NAME_MAX_LEN + 1);
+
+	for (; n > 0; n--) {
+		char next = 'x';
+
+		if (n <= NAME_MAX_LEN)
+			next = spelled[n];
+		if (next != '\0' && next != '.' && next != '_')
+			continue;
+		memcpy(name, spelled, n);
+		name[n] = '\0';
+		if (row_name_is_valid(name) && is_proposed(g, name))
+			return true;
+	}
+	return false;
+}
+
+/* The same of any of its spellings; false also while another process changes the registry. */
+static bool
+proposed(const char *spelled, char name[NAME_MAX_LEN + 1])
+{
+	const char *dir = paths_registry_dir();
+	size_t n = strlen(MCP_SPELLING);
+	char path[PATH_MAX];
+	struct stat st;
+	struct reason moved = {""}, why = {""};
+	struct registry *g = NULL;
+	bool is;
+
+	if (dir == NULL)
+		return false;
+	(void)snprintf(path, sizeof(path), "%.3900s/registry.db", dir);
+	/* it is not created for a question; syscalls: newfstatat lstat */
+	if (lstat(path, &st) < 0 || registry_open_now(dir, &g, &moved, &why) < 0)
+		return false;
+	if (moved.text[0] != '\0')
+		log_warn("%s", moved.text);
+	is = find_proposed(g, spelled, name);
+	if (!is && strncmp(spelled, MCP_SPELLING, n) == 0)
+		is = find_proposed(g, spelled + n, name);
+	registry_close(g);
+	return is;
+}
+
+/* A person's pattern offers this tool, or a tool of this server. */
+static bool
+is_exposed(const struct hub *h, const struct server *s, const char *spelled)
+{
+	size_t n = strlen(s->name), at = 0;
+	const char *tool = spelled;
+
+	if (strcmp(spelled, s->name) == 0)
+		return settings_tool(&h->settings, s->name, &at) != NULL;
+	if (strncmp(spelled, s->name, n) == 0 && spelled[n] == '.')
+		tool += n + 1;
+	else if (strncmp(spelled, s->name, n) == 0 && strncmp(spelled + n, "__", 2) == 0)
+		tool += n + 2;
+	return settings_exposes(&h->settings, s->name, tool, strlen(tool));
+}
+
+bool
+registered_only(struct hub *h, const char *spelled, char text[HUB_TEXT_MAX])
+{
+	struct server *s = server_find(h, spelled, strlen(spelled));
+	char name[NAME_MAX_LEN + 1];
+
+	if (s == NULL)
+		s = offers_server_of(h, spelled, strlen(spelled));
+	if (h->order->single)
+		return false;
+	if (s != NULL && s->source != FROM_AGENT) {
+		if (s->enabled || !is_exposed(h, s, spelled))
+			return false;
+		(void)snprintf(name, sizeof(name), "%s", s->name); /* fits */
+	} else if (!proposed(spelled, name)) {
+		return false;
+	}
+	(void)snprintf(text, HUB_TEXT_MAX,
+	    "%s is registered, not enabled: a person runs kennel server enable %s", name,
+	    name); /* fits */
+	return true;
+}
+
+/* ---- the tool -------------------------------------------------------------------------- */
 
 void
 mcp_register(struct hub *h, struct incoming *in, struct json arguments)

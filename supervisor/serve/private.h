@@ -90,6 +90,7 @@ struct server {
 	bool start_refused;           /* of that failure */
 	struct leash_refused refusal; /* its cause, if its leash said one */
 	uint32_t finding;             /* its policy is being found again */
+	bool sought; /* a person's command named it, and nothing of it is known yet */
 	enum discovery_status discovery;
 	enum { UNSTORED_NOTHING, UNSTORED_STATUS, UNSTORED_LISTS } unstored;
 	bool lists_whole;          /* no list is being read, and none was left unread */
@@ -288,11 +289,12 @@ bool hub_room(struct hub *);
 void hub_catch_up(struct hub *);
 struct downstream *downstream_behind(const struct hub *);
 
-/* hub_control.c */
-/* Before the process confines itself. Without the socket it serves all the same. */
+/* hub_control.c: before the process confines itself. Without the socket it serves, too. */
 void hub_control_open(struct hub *), hub_control_close(struct hub *);
 /* What clients watch may have changed. */
 void hub_control_changed(struct hub *);
+/* The launcher has answered about a name of a command; one that nothing has is dropped. */
+void server_sought(struct server *, bool exists);
 
 /* live_state.c */
 /* Stores its discovery in the registry, when no call is under way and the registry is free:
@@ -350,7 +352,6 @@ bool is_of_token(const struct server *, const char *text);
 void notify(struct hub *, const char *method);
 
 /* records.c */
-struct report;
 /* The launcher's answer to LAUNCHER_RECORDER; -1: none. */
 void records_open(struct hub *, int fd);
 void records_arm(struct hub *);
@@ -382,6 +383,7 @@ void parked_free(struct hub *);
 
 /* servers.c */
 struct server *server_find(struct hub *, const char *name, size_t len);
+struct server *server_named(struct hub *, const char *name); /* or new; NULL: no room */
 /* It is a row whose program may not be started: no policy grants it. */
 bool server_lacks_grant(const struct server *);
 /* Orders the processes that are starting, a few at a time. */
@@ -407,8 +409,7 @@ bool server_may_ask(const struct server *, char[HUB_TEXT_MAX], struct leash_refu
 void server_ended(struct server *, const char *why, const struct leash_refused *, bool);
 /* Forgets why it ended: the next call starts it. */
 void server_again(struct server *);
-/* Closes its process and finds its policy again; until then requests wait. False: it had
- * no process. */
+/* Closes its process and finds its policy again; until then requests wait. False: none. */
 bool server_restart(struct server *);
 
 /* downstream.c */
@@ -459,17 +460,17 @@ void downstream_instructions(struct downstream *, struct json text);
 /* What the agent says of itself, for the servers. */
 void keep_client(struct hub *, struct json capabilities, struct json info);
 /* discovery_tools.c: true: it is one of kennel's own tools, and is answered. */
-bool own_tool_call(
-    struct hub *, struct incoming *, const char *name, struct json arguments);
-/* mcp_register.c */
+bool own_tool_call(struct hub *, struct incoming *, const char *, struct json arguments);
+/* mcp_register.c: is it the name of a server, or of a tool of one, that is registered and not
+ * enabled, and may the agent know that? Then text says so. */
+bool registered_only(struct hub *, const char *spelled, char text[HUB_TEXT_MAX]);
 void mcp_register(struct hub *, struct incoming *, struct json arguments);
-/* query_tool.c */
+/* query_tool.c; text: why; NULL: the time that the agent gave is over. */
 void mcp_query(struct hub *, struct incoming *, struct json arguments);
-/* text: why; NULL: the time that the agent gave is over. */
-void query_failed(
-    struct hub *, struct route *, const struct incoming *, const char *text);
-void query_answered(struct hub *, struct route *, const struct json_message *,
-    const char *own); /* the text of kennel's own error; NULL: none */
+void query_failed(struct hub *, struct route *, const struct incoming *, const char *);
+/* own: the text of kennel's own error; NULL: none. */
+void query_answered(
+    struct hub *, struct route *, const struct json_message *, const char *own);
 
 /* lists.c: may the agent use it? */
 bool item_offered(const struct item *);
@@ -500,8 +501,8 @@ struct item *call_find_tool(struct hub *, const struct incoming *, const char *n
 /* Answers that the tool is unknown; the record has its server, or NULL, and the reason. */
 void call_withheld(struct hub *, const struct incoming *, const char *spelled,
     struct server *, const char *tool, const char *reason);
-/* True: answered with an error, because what is asked for would outlive the process that
- * serves it. in_shared: a server that is only `oneshot` has another process for it. */
+/* True: answered with an error: what is asked for would outlive the process that serves it.
+ * in_shared: a server that is only `oneshot` has another process for it. */
 bool call_outlives(struct hub *, const struct incoming *, const struct server *,
     bool in_shared, const char *what);
 #define NO_TASKS "no tasks; call without `task`"
@@ -509,7 +510,7 @@ bool call_outlives(struct hub *, const struct incoming *, const struct server *,
 bool arguments_fit(struct item *, struct json arguments, char why[HUB_TEXT_MAX]);
 /* What the policy is asked of this tool; arguments may be JSON_IS_NONE. */
 struct gate_ask call_ask(
-    struct server *, const char *tool, size_t tool_len, struct json arguments);
+    struct server *, const char *tool, size_t, struct json arguments);
 /* Why the tool is not called, as recorded, and a sentence that says so; NULL: it is. */
 const char *call_unfit(struct item *, struct json arguments, char why[HUB_TEXT_MAX]);
 /* The agent calls the tool that it spells so, with these arguments. */

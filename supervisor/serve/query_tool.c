@@ -324,12 +324,32 @@ find_tool(struct hub *h, struct incoming *in, struct server *s, char tool[MCP_NA
 	return len == 0;
 }
 
+/* True: no server of this name may be started, and it is answered. */
+static bool
+is_unknown(struct hub *h, struct incoming *in, const char *name, const char *tool)
+{
+	char text[HUB_TEXT_MAX], spelled[256 + MCP_NAME_MAX];
+	struct server *s = server_find(h, name, strlen(name));
+
+	(void)snprintf(spelled, sizeof(spelled), "%s.%s", name, tool); /* fits */
+	if (registered_only(h, spelled, text)) {
+		records_refused(h, in, s, tool, NULL, "the server is not enabled");
+		reply_state(h, in, name, tool, "denied", text);
+		return true;
+	}
+	if (s != NULL && s->enabled && (s->ready || s->wrong != NULL))
+		return false;
+	(void)snprintf(
+	    text, sizeof(text), "no registered MCP server named \"%s\"", name); /* fits */
+	reply_state(h, in, name, tool, "error", text);
+	return true;
+}
+
 void
 mcp_query(struct hub *h, struct incoming *in, struct json arguments)
 {
 	static char name[256], tool[MCP_NAME_MAX];
 	struct json values[2] = {{0}, {0}}, inner = {0};
-	char text[DETAIL_MAX];
 	struct server *s;
 	uint64_t seconds;
 
@@ -349,12 +369,10 @@ mcp_query(struct hub *h, struct incoming *in, struct json arguments)
 	}
 	if (!call_ready(h, in, false))
 		return;
+	if (is_unknown(h, in, name, tool))
+		return;
 	s = server_find(h, name, strlen(name));
-	if (s == NULL || !s->enabled || (!s->ready && s->wrong == NULL)) {
-		(void)snprintf(
-		    text, sizeof(text), "no registered MCP server named \"%s\"", name);
-		reply_state(h, in, name, tool, "error", text);
-	} else if (!s->ready) {
+	if (!s->ready) {
 		reply_state(h, in, name, tool, server_lacks_grant(s) ? "denied" : "error",
 		    s->wrong);
 		if (server_lacks_grant(s))

@@ -39,6 +39,7 @@ on_report(struct loop *loop, int fd, short revents, void *arg)
 			h->lost_n = 0;
 		secrets_recorded(h);
 		parked_wake(h);
+		hub_arm(h); /* what waited for the disk is answered now */
 		return;
 	}
 	loop_remove(&h->loop, h->slot_report);

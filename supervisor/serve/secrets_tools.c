@@ -242,6 +242,13 @@ secrets_configured(struct hub *h, struct wire_in *in)
 	return h->secrets->file == NULL || file_question_configured(h->secrets->file, in);
 }
 
+bool
+secrets_trusted(struct hub *h, const char *sha256)
+{
+	return h->secrets->file != NULL &&
+	       file_question_trusted(h->secrets->file, sha256);
+}
+
 /* Callbacks of the question. */
 static void
 need_recorder(void *hub)

@@ -31,6 +31,8 @@ bool secrets_texts(struct hub *, struct wire_in *, int fd);
 bool secrets_skipped(struct hub *, struct wire_in *, int fd);
 /* The answer to the request to read the registry again. The same. */
 bool secrets_configured(struct hub *, struct wire_in *);
+/* A person has approved a file with this SHA-256. True: its servers are read now. */
+bool secrets_trusted(struct hub *, const char *sha256);
 /* The manifests were read after the line that waits until then had come. */
 bool secrets_have_texts(const struct hub *, uint64_t until);
 /* The log has caught up. */

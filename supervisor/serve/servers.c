@@ -171,8 +171,7 @@ forget(struct server *s)
 	s->reason = REASON_NONE;
 }
 
-/* The server of this name, which may be new; NULL: there is no room. */
-static struct server *
+struct server *
 server_named(struct hub *h, const char *name)
 {
 	struct server *s = server_find(h, name, strlen(name));
@@ -276,6 +275,11 @@ on_server(struct hub *h, struct wire_in *in, int fd)
 	s = server_named(h, name);
 	if (s == NULL)
 		return;
+	if (s->sought && reason == REASON_NO_POLICY && source == FROM_POLICY) {
+		server_sought(s, false);
+		return;
+	}
+	server_sought(s, true);
 	(void)close_all(s); /* one that started while its policy was found */
 	forget(s);
 	s->enabled = enabled;

@@ -24,6 +24,7 @@
 #include "supervisor/registry/reference.h"
 #include "supervisor/registry/row_check.h"
 #include "supervisor/servers/servers.h"
+#include "supervisor/status/session_news.h"
 
 #define JSON_MAX (64u << 10)
 
@@ -317,6 +318,8 @@ add(struct adding *a)
 		return server_log_end(EXIT_FAILED, strerror(-r));
 	}
 	status = server_log_end(0, NULL);
+	if (!done.same)
+		session_news_row(a->row.name, 0, NULL);
 	r = report(a, &done);
 	return status != 0 ? status : r;
 }

@@ -20,6 +20,7 @@
 #include "supervisor/help/help.h"
 #include "supervisor/registry/row_check.h"
 #include "supervisor/servers/servers.h"
+#include "supervisor/status/session_news.h"
 #include "supervisor/status/status_client.h"
 
 /* ---- enable, disable, remove -------------------------------------------------------- */
@@ -34,8 +35,9 @@ struct changing {
 	int (*change)(
 	    struct registry *, const struct server_row *, const uint64_t *shown);
 	const char *done; /* "enabled" */
+	bool later;       /* sessions that run keep the server as it is */
 	/* prints what the change leaves as it is, or NULL */
-	void (*left)(const struct server_row *);
+	void (*left)(const struct server_row *, bool later);
 };
 
 static int
@@ -47,6 +49,13 @@ refuse(const struct changing *c, int status, const char *why)
 }
 
 #define EXIT_STALE 1
+
+/* Callback. */
+static void
+print_stopped(long pid)
+{
+	printf("its process under process %ld is ended\n", pid);
+}
 
 static int
 change_row(const struct changing *c, struct server_view *view)
@@ -77,8 +86,10 @@ change_row(const struct changing *c, struct server_view *view)
 		return server_log_end(EXIT_FAILED, strerror(-r));
 	}
 	printf("%s %s\n", c->done, c->name);
+	if (!c->later)
+		session_news_row(row->name, 0, print_stopped);
 	if (c->left != NULL)
-		c->left(row);
+		c->left(row, c->later);
 	return server_log_end(0, NULL);
 }
 
@@ -140,34 +151,11 @@ do_disable(struct registry *g, const struct server_row *row, const uint64_t *sho
 	return registry_enable(g, row->name, row->source, false, shown);
 }
 
-/* Ends its process in each session of `kennel serve`, which then reads the registry again:
- * a server that it does not define any more is not started again. */
-static void
-drop_from_sessions(const char *name)
-{
-	static long pid[STATUS_SESSIONS_MAX];
-	size_t n = person_sockets(HUB_SOCKET, pid, ARRAY_LEN(pid));
-	enum restart_outcome outcome;
-
-	for (size_t i = 0; i < n; i++) {
-		int r = status_restart(pid[i], name, &outcome);
-
-		if (r < 0 && !status_ended(pid[i], r))
-			log_warn("kennel serve, process %ld, does not answer: %s; it may "
-				 "still run %s",
-			    pid[i], strerror(-r), name);
-	}
-}
-
 static int
 do_remove(struct registry *g, const struct server_row *row, const uint64_t *shown)
 {
 	enum row_source owner;
-	int r = registry_remove(g, row->name, FROM_PERSON, &owner);
-
-	if (r == 0)
-		drop_from_sessions(row->name);
-	return r;
+	return registry_remove(g, row->name, FROM_PERSON, &owner);
 }
 
 /* Callback. */
@@ -182,13 +170,17 @@ print_running(void *arg, long pid, const struct hub_row *row)
 }
 
 static void
-left_running(const struct server_row *row)
+left_running(const struct server_row *row, bool later)
 {
 	(void)status_of_servers(print_running, (void *)row); /* some may not answer */
+	if (later)
+		printf("a `kennel serve` that runs still starts it, until it ends or "
+		       "`kennel server restart %s`\n",
+		    row->name);
 	if (row->source == FROM_POLICY)
-		printf("a new `kennel serve` leaves it out; `kennel run %s` still starts "
-		       "it while %s is there\n",
-		    row->name, row->file);
+		printf("%s`kennel serve` leaves it out; `kennel run %s` still starts it "
+		       "while %s is there\n",
+		    later ? "a new " : "", row->name, row->file);
 }
 
 #define GENERATION "--generation"
@@ -208,8 +200,10 @@ read_generation(const char *text, uint64_t *ret)
 int
 server_enable_main(int argc, char **argv)
 {
-	struct changing c = {
-	    "enable", NULL, NULL, wrong_enable, do_enable, "enabled", NULL};
+	struct changing c = {.verb = "enable",
+	    .wrong = wrong_enable,
+	    .change = do_enable,
+	    .done = "enabled"};
 	uint64_t shown;
 	int kept = 0;
 
@@ -232,20 +226,34 @@ server_enable_main(int argc, char **argv)
 	return change_one(&c, kept, argv);
 }
 
+#define LATER "--later"
+
 int
 server_disable_main(int argc, char **argv)
 {
-	struct changing c = {
-	    "disable", NULL, NULL, wrong_disable, do_disable, "disabled", left_running};
+	struct changing c = {.verb = "disable",
+	    .wrong = wrong_disable,
+	    .change = do_disable,
+	    .done = "disabled",
+	    .left = left_running};
+	int kept = 0;
 
-	return change_one(&c, argc, argv);
+	for (int i = 0; i < argc; i++)
+		if (strcmp(argv[i], LATER) == 0)
+			c.later = true;
+		else
+			argv[kept++] = argv[i];
+	return change_one(&c, kept, argv);
 }
 
 int
 server_remove_main(int argc, char **argv)
 {
-	struct changing c = {
-	    "remove", NULL, NULL, wrong_remove, do_remove, "removed", left_running};
+	struct changing c = {.verb = "remove",
+	    .wrong = wrong_remove,
+	    .change = do_remove,
+	    .done = "removed",
+	    .left = left_running};
 
 	return change_one(&c, argc, argv);
 }

@@ -15,6 +15,7 @@
 #include "supervisor/help/help.h"
 #include "supervisor/registry/dump.h"
 #include "supervisor/servers/servers.h"
+#include "supervisor/status/session_news.h"
 
 int
 server_export_main(int argc, char **argv)
@@ -62,13 +63,18 @@ read_dump(const char *file, struct server_rows *ret, uint64_t *ret_generation,
 static int
 import(const char *file, const struct server_rows *rows, uint64_t generation)
 {
+	struct row_change *done = calloc(rows->n + 1, sizeof(*done));
 	struct registry *g = NULL;
 	int r, status = server_registry_open(true, &g);
 
+	if (done == NULL) {
+		log_error("out of memory");
+		status = EXIT_FAILED;
+	}
 	if (status == 0)
 		status = server_log_begin("import", file);
 	if (status == 0) {
-		r = registry_import(g, rows, generation);
+		r = registry_import(g, rows, generation, done);
 		if (r < 0)
 			log_error("unable to change the registry: %s", strerror(-r));
 		else
@@ -77,6 +83,10 @@ import(const char *file, const struct server_rows *rows, uint64_t generation)
 		status =
 		    server_log_end(r < 0 ? EXIT_FAILED : 0, r < 0 ? strerror(-r) : NULL);
 	}
+	for (size_t i = 0; status == 0 && i < rows->n; i++)
+		if (!done[i].same)
+			session_news_row(rows->row[i].name, 0, NULL);
+	free(done);
 	registry_close(g);
 	return status;
 }

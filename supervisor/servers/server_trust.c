@@ -18,6 +18,7 @@
 #include "supervisor/cli/cli.h"
 #include "supervisor/help/help.h"
 #include "supervisor/servers/servers.h"
+#include "supervisor/status/session_news.h"
 
 #define DETAIL_CAP ((size_t)4 << 20)
 
@@ -241,7 +242,9 @@ server_trust_main(int argc, char **argv)
 		(void)snprintf(path, sizeof(path), "%.4000s", word);
 	review.path = path;
 	status = server_trust_file(&review, sha256, &changed);
-	if (status == 0)
-		approve_saved(sha256); /* a session may ask about it */
-	return status;
+	if (status != 0)
+		return status;
+	approve_saved(sha256); /* a session may ask about it, or have asked */
+	session_news_file(sha256);
+	return 0;
 }

@@ -21,11 +21,12 @@
 
 /* Each packet begins with a u32 of these and a u32 version. */
 enum hub_message {
-	HUB_STATUS = 2,   /* u32 first: a page of servers from this one on */
-	HUB_PAGE = 3,     /* hub_page_put; also when something changed, to who watches */
-	HUB_WATCH = 4,    /* no fields: a first page now and after each change */
-	HUB_RESTART = 6,  /* str name */
-	HUB_RESTARTED = 7 /* u32 enum restart_outcome */
+	HUB_STATUS = 2,    /* u32 first: a page of servers from this one on */
+	HUB_PAGE = 3,      /* hub_page_put; also when something changed, to who watches */
+	HUB_WATCH = 4,     /* no fields: a first page now and after each change */
+	HUB_RESTART = 6,   /* str name: also of a server that the hub does not have */
+	HUB_RESTARTED = 7, /* u32 enum restart_outcome */
+	HUB_TRUSTED = 8    /* str SHA-256 in hex; answered by RESTARTED */
 };
 
 enum hub_era { HUB_NEW, HUB_LEGACY, HUB_MODERN };

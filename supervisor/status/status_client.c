@@ -126,8 +126,9 @@ status_watch(long pid)
 	return r;
 }
 
-int
-status_restart(long pid, const char *server, enum restart_outcome *ret)
+/* A request with this text, which is answered by RESTARTED. */
+static int
+command(long pid, enum hub_message type, const char *text, enum restart_outcome *ret)
 {
 	int fd = person_connect(HUB_SOCKET, pid), r;
 	uint8_t memory[REQUEST_MAX];
@@ -137,8 +138,8 @@ status_restart(long pid, const char *server, enum restart_outcome *ret)
 
 	if (fd < 0)
 		return fd;
-	request(&out, memory, HUB_RESTART);
-	wire_put_str(&out, server);
+	request(&out, memory, type);
+	wire_put_str(&out, text);
 	r = wire_send(fd, &out, NULL, 0);
 	if (r == 0)
 		r = person_receive(fd, memory, sizeof(memory), &in);
@@ -151,6 +152,20 @@ status_restart(long pid, const char *server, enum restart_outcome *ret)
 		return -EBADMSG;
 	*ret = (enum restart_outcome)outcome;
 	return 0;
+}
+
+int
+status_restart(long pid, const char *server, enum restart_outcome *ret)
+{
+	return command(pid, HUB_RESTART, server, ret);
+}
+
+int
+status_trusted(long pid, const char *sha256)
+{
+	enum restart_outcome outcome; /* it is the session's */
+
+	return command(pid, HUB_TRUSTED, sha256, &outcome);
 }
 
 /* ---- all of them ---------------------------------------------------------------- */

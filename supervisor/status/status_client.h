@@ -31,6 +31,8 @@ size_t status_of_servers(server_row_fn *, void *arg);
  * are to be received and dropped. */
 int status_watch(long pid);
 int status_restart(long pid, const char *server, enum restart_outcome *ret);
+/* A person has approved a project's file with this SHA-256, in hex. */
+int status_trusted(long pid, const char *sha256);
 
 /* After such an error: true if the process has ended; what a killed one has left in the
  * run directory is removed. */

@@ -40,8 +40,8 @@ def register():
     got = invoke(action="list")["result"]["structuredContent"]["servers"]
     equal([(s["name"], s["command"], s["args"], s["note"]) for s in got],
           [("mine", "/usr/bin/python3", ["x.py"], "a note")])
-    # a row gives no authority: it is disabled, and its tools do not exist
-    equal(refused(h.do("mine.echo")), "unknown tool: mine.echo")
+    # a row gives no authority: it is disabled, and the agent that added it reads who can change that
+    equal(refused(h.do("mine.echo")), "mine is registered, not enabled: a person runs kennel server enable mine")
     shown = json.loads(run([KENNEL, "server", "show", "mine", "--json"]).stdout)
     equal((shown["enabled"], shown["source"]), (False, "agent"), shown)
     equal(invoke(action="remove", name="mine")["result"]["structuredContent"], {"name": "mine", "removed": True})
@@ -120,7 +120,7 @@ def still_running():
             r = run([KENNEL, "server", "disable", "live"])
             equal(r.returncode, 0, r.stderr)
             return r.stdout.decode()
-        starts = "a new `kennel serve` leaves it out; `kennel run live` still starts it while %s is there\n" % path
+        starts = "`kennel serve` leaves it out; `kennel run live` still starts it while %s is there\n" % path
         equal(disable(), "disabled live\n" + starts, "the control: nothing runs")
         equal(run([KENNEL, "server", "enable", "live"]).stdout, b"enabled live\n")
         h = Mcp([KENNEL, "serve", "live"])
@@ -129,9 +129,9 @@ def still_running():
         alone = Mcp([KENNEL, "run", "live"])
         alone.initialize()
         said = disable()
-        for m in (h, alone):
-            within("it still runs in process %d, until its agent ends it\n" % m.p.pid, said)
-        equal(h.call("live__echo", text="y")["result"]["content"][0]["text"], "live: y", "as it says")
+        within("its process under process %d is ended\n" % h.p.pid, said)
+        within("it still runs in process %d, until its agent ends it\n" % alone.p.pid, said)
+        equal(h.call("live__echo", text="y")["result"]["content"][0]["text"], "unknown tool: live__echo")
         h.close()
         alone.close()
         equal(disable(), "disabled live\n" + starts)

@@ -27,11 +27,14 @@ static int
 import(struct registry *g, const char *text, struct reason *why)
 {
 	struct server_rows rows = {NULL, 0};
+	struct row_change done[16];
 	uint64_t generation = 0;
 	int r = dump_read("f", text, strlen(text), &rows, &generation, why);
 
-	if (r == 0)
-		r = registry_import(g, &rows, generation);
+	if (r == 0) {
+		assert_true(rows.n <= ARRAY_LEN(done));
+		r = registry_import(g, &rows, generation, done);
+	}
 	server_rows_free(&rows);
 	return r;
 }

@@ -31,6 +31,7 @@ static char said[4096];
 static int
 call(struct registry *g, const char *arguments)
 {
+	struct row_change done;
 	struct register_order order;
 	struct json_message m = {.flags = 0};
 	struct buf reply;
@@ -42,7 +43,7 @@ call(struct registry *g, const char *arguments)
 		    json_scan((const uint8_t *)arguments, strlen(arguments), &m), 0);
 	r = register_read(m.root, defined, NULL, &order, &reply);
 	if (r == 0)
-		r = register_do(g, &order, &reply);
+		r = register_do(g, &order, &done, &reply);
 	register_order_free(&order);
 	(void)snprintf(said, sizeof(said), "%s", buf_str(&reply));
 	buf_free(&reply);

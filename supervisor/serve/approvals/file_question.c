@@ -33,6 +33,7 @@ struct file_question {
 	char path[PATH_MAX], *text;
 	size_t len;
 	bool changed;
+	char last[FILE_DIGEST_LEN + 1]; /* of the file that came last */
 	/* what was asked about, each once */
 	char asked[ASKED_MAX][FILE_DIGEST_LEN + 1];
 	size_t asked_n;
@@ -234,13 +235,21 @@ ask(struct file_question *f, const char *digest)
 		question_tell(&f->q, f->number);
 }
 
+static void
+put_sha256(const struct file_question *f, char digest[FILE_DIGEST_LEN + 1])
+{
+	uint8_t raw[32];
+
+	mcp_digest((const uint8_t *)f->text, f->len, raw);
+	(void)hex_put(digest, raw, sizeof(raw));
+}
+
 /* Asks about the file that came last, once there is a log. */
 static void
 ask_now(struct file_question *f)
 {
 	char digest[FILE_DIGEST_LEN + 1];
 	struct reason why = {""};
-	uint8_t raw[32];
 
 	if (f->text == NULL || f->state != IDLE) /* f->q is in use until then */
 		return;
@@ -248,8 +257,7 @@ ask_now(struct file_question *f)
 		f->o.connect(f->o.arg);
 		return;
 	}
-	mcp_digest((const uint8_t *)f->text, f->len, raw);
-	(void)hex_put(digest, raw, sizeof(raw));
+	put_sha256(f, digest);
 	if (!was_asked(f, digest)) {
 		withdraw(f); /* the file is another one now */
 		if (f->asked_n == ASKED_MAX)
@@ -281,6 +289,7 @@ file_question_take(struct file_question *f, struct wire_in *in, int fd)
 		return true;
 	}
 	f->changed = changed == 1;
+	put_sha256(f, f->last);
 	ask_now(f);
 	return true;
 }
@@ -294,4 +303,13 @@ file_question_recorded(struct file_question *f)
 		f->o.reread(f->o.arg, f->q.file_sha256);
 	}
 	ask_now(f);
+}
+
+bool
+file_question_trusted(struct file_question *f, const char *sha256)
+{
+	if (f->number != 0 || f->state != IDLE || strcmp(f->last, sha256) != 0)
+		return false; /* the question's own answer, or another file */
+	f->o.reread(f->o.arg, "");
+	return true;
 }

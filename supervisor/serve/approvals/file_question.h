@@ -39,5 +39,8 @@ bool file_question_take(struct file_question *, struct wire_in *, int fd);
 bool file_question_configured(struct file_question *, struct wire_in *);
 /* The log has connected, or caught up. */
 void file_question_recorded(struct file_question *);
+/* A person has approved contents with this SHA-256 outside of a question. True: they are those
+ * that were left out, and are read now. */
+bool file_question_trusted(struct file_question *, const char *sha256);
 
 #endif

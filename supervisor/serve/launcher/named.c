@@ -10,6 +10,7 @@
 #include "supervisor/base/exit_status.h"
 #include "supervisor/launch/find/duplicate_server.h"
 #include "supervisor/launch/find/policy_files.h"
+#include "supervisor/registry/row_check.h"
 #include "supervisor/serve/launcher/startable.h"
 
 struct naming {
@@ -97,9 +98,31 @@ name_unknown(struct naming *g, const char *name, char *why)
 	}
 	if (status == 0)
 		policy_found_free(&found);
-	if ((k = startable_new(g->servers, name, "")) != NULL)
+	if ((k = startable_new(g->servers, name, "")) != NULL) {
 		k->file = file;
+		k->named = true;
+	}
 	return 0;
+}
+
+void
+startables_look(
+    struct startables *s, const struct launcher_order *order, const char *name)
+{
+	struct startable *k = startable_find(s, name);
+	struct policy_found found;
+	char why[LEASH_TEXT_MAX];
+
+	if (order->file_n > 0 || (k != NULL && (k->has_policy || k->named)) ||
+	    !row_name_is_valid(name) ||
+	    find_policy(NULL, name, &found, why, sizeof(why)) != 0)
+		return;
+	policy_found_free(&found);
+	if (k == NULL)
+		k = startable_new(s, name, "");
+	if (k != NULL)
+		k->has_policy = true;
+	startables_configure(s); /* which row holds depends on it */
 }
 
 void

@@ -249,8 +249,10 @@ on_again(struct launcher *l, struct wire_in *in)
 	if (wire_end(in) < 0)
 		return;
 	startables_configure(&l->servers);
+	startables_look(&l->servers, l->order, name);
+	startables_want(&l->servers, l->order);
 	k = startable_find(&l->servers, name);
-	if (k != NULL)
+	if (k != NULL && k->wanted && (k->has_policy || k->row != NULL || k->named))
 		find_one(l, k);
 	else
 		send_unknown(l, name);

@@ -24,7 +24,8 @@ struct startable {
 	char *about;      /* as its file says, unchecked; owned */
 	const char *file; /* its --policy; NULL: found by name */
 	bool has_policy;  /* a policy of its name was found */
-	bool wanted;      /* among the names that were given */
+	bool wanted;      /* among the names that were given, */
+	bool named;       /* and nothing else was known of it */
 	bool disabled;    /* by a person, or by mcp-servers.json */
 	bool of_file; /* mcp-servers.json defines it, or did before the last reading */
 	/* The row that defines it in place of a policy; owned. NULL: none. */
@@ -52,6 +53,9 @@ struct startable *startable_new(struct startables *, const char *name, const cha
  * defines one of the names that were given.
  */
 int startables_name(struct startables *, const struct launcher_order *, char *why);
+/* A policy of this name may have been written meanwhile: looks for it. */
+void startables_look(
+    struct startables *, const struct launcher_order *, const char *name);
 /* Sets `wanted`. */
 void startables_want(struct startables *, const struct launcher_order *);
 /* Reads, again, what people and files say: rows of servers without a policy are added.
