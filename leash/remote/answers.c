@@ -10,6 +10,7 @@
 
 #include "shim/base/log.h"
 #include "shim/base/loop.h"
+#include "shim/host/remote_mark.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -144,6 +145,34 @@ batch_item(void *arg, struct slice key, struct slice item)
 		    arg, &m, item.at, item.len); /* kennel gets them together */
 }
 
+/* What the server sends never has the mark of kennel-remote's own errors, whatever it
+ * means: its name is spelled otherwise, which is the same text. */
+static void
+put_unmarked(struct remote *r, const char *text, size_t len)
+{
+	static const char mark[] = REMOTE_MARK;
+	const char *end = text + len, *at = memmem(text, len, mark, sizeof(mark) - 1);
+	struct buf out;
+	int e = 0;
+
+	if (at == NULL) {
+		remote_put(r, text, len);
+		return;
+	}
+	buf_init(&out, 2 * (size_t)MESSAGE_MAX);
+	for (; e == 0 && at != NULL;
+	     at = memmem(text, (size_t)(end - text), mark, sizeof(mark) - 1)) {
+		e = buf_put(&out, text, (size_t)(at - text));
+		if (e == 0)
+			e = buf_puts(&out, REMOTE_MARK_SPELLED);
+		text = at + sizeof(mark) - 1;
+	}
+	if (e < 0 || buf_put(&out, text, (size_t)(end - text)) < 0)
+		die("out of memory");
+	remote_put(r, (const char *)out.data, out.len);
+	buf_free(&out);
+}
+
 void
 answers_message(struct exchange *from, char *text, size_t len)
 {
@@ -164,7 +193,7 @@ answers_message(struct exchange *from, char *text, size_t len)
 		    m.items, batch_item, from); /* kennel finds what is wrong */
 	else if (m.answers && m.method.len == 0 && !response(from, &m, text, len))
 		return;
-	remote_put(r, text, len);
+	put_unmarked(r, text, len);
 }
 
 /* ---- in place of the server ------------------------------------------------------- */
@@ -177,7 +206,7 @@ answers_error(struct remote *r, struct slice id, const char *why)
 	buf_init(&out, MESSAGE_MAX);
 	if (buf_puts(&out, "{\"jsonrpc\":\"2.0\",\"id\":") < 0 ||
 	    buf_put(&out, id.at, id.len) < 0 ||
-	    buf_printf(&out, ",\"error\":{\"code\":-32000,\"message\":\"%s\"}}", why) < 0)
+	    buf_printf(&out, ",\"error\":" REMOTE_ERROR "\"message\":\"%s\"}}", why) < 0)
 		die("out of memory");
 	remote_put(r, (const char *)out.data, out.len);
 	buf_free(&out);

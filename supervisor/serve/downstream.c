@@ -263,7 +263,7 @@ downstream_refused(struct downstream *d, const struct json_message *m, const cha
 
 	if (json_get(m->top[TOP_ERROR], "message", &message) < 0 ||
 	    text_of(message, text, sizeof(text)) == NULL ||
-	    !(ours || is_of_token(d->server, text)))
+	    !(ours || is_of_token(d->server, m, text)))
 		(void)snprintf(text, sizeof(text), "it answered %s with an error", what);
 	(void)snprintf(why, sizeof(why), "%s", text);
 	d->unreached = ours && d->state == DOWN_GREETING;

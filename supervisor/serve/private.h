@@ -346,9 +346,9 @@ void quote_text(struct buf *, const char *);
 void quote_name(struct buf *, const struct item *); /* "server.tool" */
 /* The text of a JSON string; NULL if it is none, or has no plain text. */
 const char *text_of(struct json, char *out, size_t cap);
-/* Is this error of a server at a URL about its token (kennel-remote begins those so), and
- * printable ASCII?  The server can forge it: it is a reason, and grants nothing. */
-bool is_of_token(const struct server *, const char *text);
+/* Is this error, with this text, one of kennel-remote about its token, which the server at
+ * its URL cannot send (remote_mark.h), and printable ASCII? */
+bool is_of_token(const struct server *, const struct json_message *, const char *text);
 void notify(struct hub *, const char *method);
 
 /* records.c */

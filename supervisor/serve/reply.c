@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "shim/base/log.h"
-
+#include "shim/host/remote_mark.h"
 #include "supervisor/serve/private.h"
 #include "supervisor/serve/secrets_tools.h"
 
@@ -52,11 +52,15 @@ text_of(struct json value, char *out, size_t cap)
 }
 
 bool
-is_of_token(const struct server *s, const char *text)
+is_of_token(const struct server *s, const struct json_message *m, const char *text)
 {
+	static const char mark[] = REMOTE_ERROR;
+	struct json error = m->top[TOP_ERROR];
 	const char *p = text;
 
 	if (policy_remote_url(&s->policy, s->sealed) == NULL ||
+	    error.type != JSON_IS_OBJECT || error.len < sizeof(mark) ||
+	    memcmp(error.at, mark, sizeof(mark) - 1) != 0 ||
 	    (strncmp(text, "auth-required: ", 15) != 0 &&
 		strncmp(text, "auth-failed: ", 13) != 0))
 		return false;

@@ -106,6 +106,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.head(mcp.down, 0)
             return
         modern = META in m.get("params", {}).get("_meta", {})
+        if mcp.refusal is not None and "id" in m:
+            body = b'{"jsonrpc":"2.0","id":%s,"error":%s}' % (json.dumps(m["id"]).encode(), mcp.refusal)
+            self.head(200, len(body), Content_Type="application/json")
+            self.wfile.write(body)
+            return
         if m.get("method") == "initialize":
             if mcp.modern:
                 self.json({"jsonrpc": "2.0", "id": m["id"], "error": {"code": -32022, "message": "no", "data": {
@@ -348,6 +353,7 @@ class Remote:
         self.seen, self.sessions, self.later = [], set(), {}
         self.pushed, self.got, self.pushed_n = queue.Queue(), queue.Queue(), 0
         self.hold_notes, self.move_notes, self.about = False, False, ""
+        self.refusal = None  # bytes: the error of every request
         self.capabilities, self.dropped, self.gone = {"tools": {"listChanged": True}}, [], set()
         self.ended, self.down, self.modern, self.stream = threading.Event(), 0, modern, stream
         self.http = Server(("127.0.0.1", 0), handler)
