@@ -142,11 +142,18 @@ enum event_key {
 	KEY_CUT, /* number: fields cut or left out; set here, not by callers */
 	KEY_END
 };
-/* Values of KEY_PURPOSE: the session installs a package, fetches a catalog, or lists the
- * definitions of a server for `server pin`, under its policy without the pins. */
-#define PURPOSE_INSTALL "install"
-#define PURPOSE_FETCH   "fetch"
-#define PURPOSE_PIN     "pin"
+/* Values of KEY_PURPOSE.  A record with one is of a session that kennel itself started,
+ * and not an agent or a person. */
+#define PURPOSE_INSTALL  "install" /* a package is installed */
+#define PURPOSE_FETCH    "fetch"   /* a catalog of tokens is fetched */
+#define PURPOSE_PIN      "pin"     /* `server pin`, under the policy without the pins */
+#define PURPOSE_INIT     "init"    /* the first list of tools, for a draft */
+#define PURPOSE_IMPORT   "import"  /* the same, of a draft that `import` tries */
+#define PURPOSE_UPDATE   "update"  /* `install --update` compares two versions */
+#define PURPOSE_TRY      "try"
+#define PURPOSE_LEARN    "learn"
+#define PURPOSE_CHECK    "check"    /* the registry's connection to a server */
+#define PURPOSE_VALIDATE "validate" /* `secret validate --live` asks the sources */
 
 const char *event_key_name(enum event_key);
 bool event_key_is_number(enum event_key);

@@ -471,10 +471,12 @@ exec_verb(int argc, char **argv, struct exec_order o)
 			o.file = argv[++i];
 		else if (strcmp(argv[i], "--explain") == 0)
 			o.mode = LEASH_EXPLAIN;
-		else if (strcmp(argv[i], "--for-client") == 0) {
+		else if (strcmp(argv[i], "--for-client") == 0)
 			o.for_client = true;
-			o.purpose = PURPOSE_PIN;
-		} else if (argv[i][0] != '-' && o.name == NULL)
+		else if (strcmp(argv[i], "--for") == 0 && i + 1 < argc &&
+			 (o.purpose = launcher_purpose(argv[i + 1])) != NULL)
+			i++;
+		else if (argv[i][0] != '-' && o.name == NULL)
 			o.name = argv[i];
 		else
 			return help_refuse(&kennel_help, argv[0], argv[i]);

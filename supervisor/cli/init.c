@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "leash/audit/writer.h"
 #include "policy/cli/verb.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
@@ -92,7 +93,7 @@ ask_tools(struct plan *p, const char *path)
 	printf("Starting %s once, confined by its draft, to list its tools ...\n",
 	    p->d.name);
 	(void)fflush(stdout); /* before the messages of the start */
-	known = init_tools_list(path, p->d.name, &p->tools) == 0;
+	known = init_tools_list(PURPOSE_INIT, path, p->d.name, &p->tools) == 0;
 	out = open_memstream(&text, &len);
 	r = out == NULL ? -ENOMEM : write_draft(p, out);
 	if (out != NULL && fclose(out) != 0 && r == 0)

@@ -139,7 +139,8 @@ add_tools(struct tools_found *found, struct client *c)
 }
 
 int
-init_tools_list(const char *file, const char *name, struct tools_found *ret)
+init_tools_list(
+    const char *purpose, const char *file, const char *name, struct tools_found *ret)
 {
 	/* no person has reviewed the server, nor the draft */
 	const char *const argv[] = {
@@ -151,7 +152,7 @@ init_tools_list(const char *file, const char *name, struct tools_found *ret)
 	*ret = (struct tools_found){.allowed = 0};
 	buf_init(&ret->lines, LINES_MAX);
 	(void)signal(SIGPIPE, SIG_IGN); /* cannot fail: valid signal */
-	r = client_spawn(argv, &pid, &to, &from);
+	r = client_spawn(purpose, argv, &pid, &to, &from);
 	if (r < 0) {
 		(void)snprintf(ret->why, sizeof(ret->why), "unable to start kennel: %s",
 		    strerror(-r));

@@ -26,7 +26,8 @@ struct tools_found {
  * line for each of its tools: `allow` for one that only reads, else `ask`. 0; -errno
  * with why. The caller frees the lines in either case.
  */
-int init_tools_list(const char *file, const char *name, struct tools_found *ret);
+int init_tools_list(
+    const char *purpose, const char *file, const char *name, struct tools_found *ret);
 /* The name of a tool, and whether both its annotations and its name say that it reads.
  * False: no plain name. */
 bool init_tool(struct json definition, char name[INIT_TOOL_MAX], bool *ret_reads);

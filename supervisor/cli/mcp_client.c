@@ -392,11 +392,24 @@ client_free(struct client *c)
 /* ---- the process -------------------------------------------------------------- */
 
 int
-client_spawn(const char *const *argv, pid_t *ret_pid, int *ret_to, int *ret_from)
+client_spawn(const char *purpose, const char *const *argv, pid_t *ret_pid, int *ret_to,
+    int *ret_from)
 {
+	static const char *word[CLIENT_ARGS_MAX + 3];
 	posix_spawn_file_actions_t act;
 	int in[2] = {-1, -1}, out[2] = {-1, -1}, r;
+	size_t n = 0;
 
+	for (const char *const *at = argv; *at != NULL && n < CLIENT_ARGS_MAX; at++) {
+		word[n++] = *at;
+		if (at == argv + 1) { /* after the verb */
+			word[n++] = "--for";
+			word[n++] = purpose;
+		}
+	}
+	if (n >= CLIENT_ARGS_MAX)
+		return -E2BIG;
+	word[n] = NULL;
 	/* early: pipe2 clone vfork execve dup2 */
 	if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0 ||
 	    posix_spawn_file_actions_init(&act) != 0) {
@@ -406,7 +419,7 @@ client_spawn(const char *const *argv, pid_t *ret_pid, int *ret_to, int *ret_from
 	(void)posix_spawn_file_actions_adddup2(&act, in[0], 0);  /* else it fails */
 	(void)posix_spawn_file_actions_adddup2(&act, out[1], 1); /* so */
 	r = -posix_spawn(ret_pid, "/proc/self/exe", &act, NULL,
-	    (char *const *)(uintptr_t)argv, environ); /* spawn does not modify it */
+	    (char *const *)(uintptr_t)word, environ); /* spawn does not modify it */
 	(void)posix_spawn_file_actions_destroy(&act); /* frees */
 	if (r < 0)
 		goto out;

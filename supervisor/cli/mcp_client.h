@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "leash/leash.h"
 #include "shim/base/buf.h"
 #include "supervisor/json/json.h"
 #include "supervisor/mcp/line/frame.h"
@@ -38,10 +39,13 @@ struct client {
 };
 
 /*
- * Starts this program with these arguments (argv[0] is "kennel", the last one NULL),
- * with a pipe to its input and one from its output. 0 or -errno.
+ * Starts this program with these arguments ("kennel", "run" or "exec", ..., NULL; at most
+ * CLIENT_ARGS_MAX), with a pipe to its input and one from its output. purpose: a PURPOSE_,
+ * for the record of the session. 0 or -errno.
  */
-int client_spawn(const char *const *argv, pid_t *ret_pid, int *ret_to, int *ret_from);
+#define CLIENT_ARGS_MAX (LEASH_ARGS_MAX + 16)
+int client_spawn(const char *purpose, const char *const *argv, pid_t *ret_pid,
+    int *ret_to, int *ret_from);
 /* Its input is closed: waits until it has ended, and sends SIGTERM after 3 seconds.
  * Returns its wait status. */
 int client_reap(pid_t);

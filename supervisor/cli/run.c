@@ -9,6 +9,7 @@
 #include "supervisor/base/exit_status.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/help/help.h"
+#include "supervisor/launch/launch.h"
 #include "supervisor/launch/leash_client.h"
 #include "supervisor/launch/run_session.h"
 #include "supervisor/serve/serve.h"
@@ -51,6 +52,9 @@ run_main(int argc, char **argv)
 			project = argv[++i];
 		else if (strcmp(argv[i], "--secrets-tools") == 0)
 			secrets = true;
+		else if (strcmp(argv[i], "--for") == 0 && i + 1 < argc &&
+			 (order.purpose = launcher_purpose(argv[i + 1])) != NULL)
+			i++;
 		else if (strcmp(argv[i], "--placeholders") == 0)
 			order.placeholders = &placeholders;
 		else if (argv[i][0] != '-' && order.name == NULL)

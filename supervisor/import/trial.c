@@ -1,3 +1,4 @@
+#include "leash/audit/writer.h"
 #include "supervisor/import/trial.h"
 
 #include <fcntl.h>
@@ -28,7 +29,7 @@ try_once(int argc, char **argv)
 	policy_found_free(&found);
 	if (r != 0 || !starts || argc != 2)
 		return r == 0 ? 0 : EXIT_INPUT;
-	r = init_tools_list(argv[1], argv[0], &tools);
+	r = init_tools_list(PURPOSE_IMPORT, argv[1], argv[0], &tools);
 	if (r < 0)
 		printf("%s\n", tools.why);
 	else

@@ -1,3 +1,4 @@
+#include "leash/audit/writer.h"
 #include "supervisor/install/definitions.h"
 
 #include <errno.h>
@@ -92,7 +93,7 @@ definitions_ask(const char *file, const char *name, int argc, char *const *argv,
 	(void)signal(SIGPIPE, SIG_IGN); /* cannot fail: valid signal */
 	r = write_policy(file, name, argc, argv, hidden);
 	if (r == 0)
-		r = client_spawn(kennel, &pid, &to, &from);
+		r = client_spawn(PURPOSE_UPDATE, kennel, &pid, &to, &from);
 	if (r < 0) {
 		(void)snprintf(ret->why, sizeof(ret->why), "unable to start it: %s",
 		    strerror(-r)); /* fits */

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "leash/audit/writer.h"
 #include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
@@ -271,7 +272,7 @@ serve(const struct trial *t)
 	pid_t pid = 0;
 
 	(void)signal(SIGPIPE, SIG_IGN); /* cannot fail: valid signal */
-	r = client_spawn(argv, &pid, &to, &from);
+	r = client_spawn(PURPOSE_TRY, argv, &pid, &to, &from);
 	if (r < 0) {
 		log_error("unable to start kennel: %s", strerror(-r));
 		return EXIT_FAILED;

@@ -20,6 +20,9 @@
 
 /* Adds the user who starts kennel, and the program that does (0: the parent process). */
 void launcher_record(struct event *, pid_t program);
+/* The PURPOSE_ that this text is, if the parent process is this same program: an agent
+ * must not have its own session taken for one of kennel's.  Else NULL. */
+const char *launcher_purpose(const char *text);
 /* Reads the user's name, for answerer_user: before this process is confined. */
 void launcher_know_user(void);
 

@@ -5,9 +5,11 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "leash/audit/writer.h"
+#include "shim/base/array.h"
 #include "supervisor/approve/approve.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/launch/launch.h"
@@ -23,6 +25,26 @@ launcher_know_user(void)
 
 	if (name != NULL)
 		answerer_know(uid, name);
+}
+
+const char *
+launcher_purpose(const char *text)
+{
+	static const char *const purpose[] = {PURPOSE_PIN, PURPOSE_INIT, PURPOSE_IMPORT,
+	    PURPOSE_UPDATE, PURPOSE_TRY, PURPOSE_LEARN, PURPOSE_CHECK};
+	struct stat own, parent;
+	char link[64];
+
+	(void)snprintf(
+	    link, sizeof(link), "/proc/%d/exe", getppid()); /* early: getppid */
+	/* early: newfstatat */
+	if (stat("/proc/self/exe", &own) < 0 || stat(link, &parent) < 0 ||
+	    own.st_dev != parent.st_dev || own.st_ino != parent.st_ino)
+		return NULL;
+	for (size_t i = 0; i < ARRAY_LEN(purpose); i++)
+		if (strcmp(text, purpose[i]) == 0)
+			return purpose[i];
+	return NULL;
 }
 
 void

@@ -2,8 +2,7 @@
  * One session: connects one server to an agent on descriptors 0 and 1, transparently.
  * The agent of "kennel run" is its caller, that of "kennel serve" is the hub.
  *
- * Process: kennel. Holds the agent's stdio and no secret. One loop: the MCP session,
- * the leash's channel, signals, the recorder.
+ * Process: kennel. Holds the agent's stdio, no secret. Loop: MCP, leash, signals, log.
  *
  * The end, whatever its cause (the agent closes, a signal, the server exits): the server's
  * stdin is closed; then it gets SIGTERM, and SIGKILL within two seconds.
@@ -557,6 +556,7 @@ run_session(const struct run_order *order)
 		die("unable to set up signals");
 	status = open_server(&(struct open_order){.file = order->file,
 				 .name = order->name,
+				 .purpose = order->purpose,
 				 .found = order->found,
 				 .caller = order->caller,
 				 .one_call = order->one_call,

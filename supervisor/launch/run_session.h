@@ -13,6 +13,7 @@ struct policy_found;
 
 struct run_order {
 	const char *file, *name; /* as in struct open_order */
+	const char *purpose;     /* as there */
 	int argc;                /* what to start; 0: the policy's `run` */
 	char *const *argv;
 	const struct policy_found *found;              /* as there; borrowed */

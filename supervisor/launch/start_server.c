@@ -338,6 +338,8 @@ record_refusal(
 	event_text(&e, KEY_REASON, why);
 	event_number(&e, KEY_STATUS, (uint64_t)status);
 	launcher_record(&e, order->caller);
+	if (order->purpose != NULL)
+		event_text(&e, KEY_PURPOSE, order->purpose);
 	if (report_send(o->report, &e, EVENT_GATE, &number) < 0 ||
 	    report_wait(o->report, number, REFUSAL_WAIT_MS) < 0)
 		log_warn("unable to record that the start was refused");

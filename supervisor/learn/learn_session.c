@@ -8,6 +8,7 @@
  *
  * Process: kennel.  Trusts a fact as little as the server that caused it.
  */
+#include "leash/audit/writer.h"
 #include "supervisor/learn/learn_session.h"
 
 #include <errno.h>
@@ -55,6 +56,7 @@ run(const struct learn_session *s, struct pipes *p)
 {
 	struct run_order order = {.file = s->file,
 	    .name = s->name,
+	    .purpose = PURPOSE_LEARN,
 	    .copy = p->facts[1],
 	    .placeholders = s->placeholders};
 

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "leash/audit/writer.h"
 #include "policy/cli/verb.h"
 #include "policy/lang/scalar.h"
 #include "policy/sealed/lib_dirs.h"
@@ -372,7 +373,7 @@ finish(struct plan *p, const char *path)
 		return fflush(stdout) != 0 ? EXIT_FAILED : 0;
 	if (write_draft(p, p->cell) < 0)
 		return EXIT_FAILED;
-	known = init_tools_list(p->cell, p->d.name, &p->tools) == 0;
+	known = init_tools_list(PURPOSE_LEARN, p->cell, p->d.name, &p->tools) == 0;
 	if (write_draft(p, path) < 0)
 		return EXIT_FAILED;
 	if (!known)

@@ -329,7 +329,7 @@ spawn(struct pinning *p, pid_t *ret_pid, int *ret_to, int *ret_from)
 	r = run_argv(p, argv, ARRAY_LEN(argv), &n);
 	if (r < 0)
 		return r;
-	r = client_spawn(argv, ret_pid, ret_to, ret_from);
+	r = client_spawn(PURPOSE_PIN, argv, ret_pid, ret_to, ret_from);
 	return r < 0 ? failed(p, r, "unable to start kennel exec") : 0;
 }
 

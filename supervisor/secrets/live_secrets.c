@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "leash/audit/writer.h"
 #include "policy/sealed/policy.h"
 #include "shim/base/array.h"
 #include "shim/base/buf.h"
@@ -115,6 +116,7 @@ start(const struct batch *b, const struct policy_found *found)
 
 	memset(result, 0, sizeof(result));
 	status = open_server(&(struct open_order){.name = SERVER,
+				 .purpose = PURPOSE_VALIDATE,
 				 .found = found,
 				 .mode = LEASH_LIVE,
 				 .resolved = result,

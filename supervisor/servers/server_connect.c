@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "leash/audit/writer.h"
 #include "leash/leash.h"
 #include "shim/base/array.h"
 #include "shim/base/hex.h"
@@ -212,7 +213,7 @@ start(struct connecting *c, const struct server_row *row, pid_t *ret_pid, int *r
 	if (r == 0)
 		r = put_argv(c, row, &args, argv, 5);
 	if (r == 0)
-		r = client_spawn(argv, ret_pid, ret_to, ret_from);
+		r = client_spawn(PURPOSE_CHECK, argv, ret_pid, ret_to, ret_from);
 	args_free(&args);
 	return r < 0 ? wrong(c, r, "unable to start kennel exec") : 0;
 }

@@ -156,7 +156,7 @@ def fetched():
     site.close()
 
 
-@test("the queries leave a fetch out, except with --installs or --server")
+@test("the queries leave a fetch out, except with --own")
 def left_out():
     site = Site()
     u = works(site)
@@ -167,10 +167,10 @@ def left_out():
         return {json.loads(line)["server"] for line in r.stdout.splitlines()}
     for verb in "changes", "widened", "egress":
         equal(asked(verb), set(), verb)
-        equal(asked(verb, "--installs"), {"catalog-fetch"}, verb)
-        equal(asked(verb, "--server", "catalog-fetch"), {"catalog-fetch"}, verb)
+        equal(asked(verb, "--own"), {"catalog-fetch"}, verb)
+        equal(asked(verb, "--own", "--server", "catalog-fetch"), {"catalog-fetch"}, verb)
         text = run([KENNEL, "audit", verb], env=u.env).stdout.decode()
-        within("# records of installations and fetches, shown with --installs: ", text)
+        within("# records of sessions of kennel's own, shown with --own: ", text)
     site.close()
 
 

@@ -52,7 +52,7 @@ def install():
     registry.close()
 
 
-@test("the queries leave an installation out, except with --installs, --server or --session")
+@test("the queries leave an installation out, except with --own or --session")
 def queries():
     registry = Registry(hello())
     h = Home("queries", registry)
@@ -65,18 +65,18 @@ def queries():
         code, out, err = h.run("audit", verb, *words, "--json", "--no-header")
         equal(code, 0, err)
         return [json.loads(line) for line in out.splitlines()]
-    mine = [r for r in asked("sessions") if r["server"] == "npm-install"][0]["session"]
+    mine = [r for r in asked("sessions", "--own") if r["server"] == "npm-install"][0]["session"]
     for verb in "changes", "widened", "egress":
-        every = asked(verb, "--installs")
+        every = asked(verb, "--own")
         check("npm-install" in {r["server"] for r in every}, verb, "the control")
         equal(asked(verb), [r for r in every if r["server"] != "npm-install"], verb)
-        equal({r["server"] for r in asked(verb, "--server", "npm-install")}, {"npm-install"})
+        equal({r["server"] for r in asked(verb, "--own", "--server", "npm-install")}, {"npm-install"})
         check(asked(verb, "--session", mine) != [] or verb == "egress", verb)
         text = h.run("audit", verb)[1]
-        within("# records of installations and fetches, shown with --installs: ", text)
-        check("shown with" not in h.run("audit", verb, "--installs")[1], verb)
+        within("# records of sessions of kennel's own, shown with --own: ", text)
+        check("shown with" not in h.run("audit", verb, "--own")[1], verb)
     equal([r["outcome"] for r in every if r["outcome"] == "open"], [], "their connections are closed")
-    for words, n in ((), 1), (("--server", "npm-install"), 1):  # the report counts servers of the user's
+    for words, n in ((), 1), (("--own", "--server", "npm-install"), 1):  # the report counts servers of the user's
         code, out, err = h.run("audit", "report", *words)
         equal(code, 0, err)
         within("<b>%d</b><span>servers</span>" % n, out)

@@ -96,7 +96,7 @@ def pinning():
     p = Place("pinning", server())
 
     def changes():
-        return [json.loads(line) for line in run([KENNEL, "audit", "changes", "--diff", "--json", "--no-header"], env=p.env).stdout.splitlines()]
+        return [json.loads(line) for line in run([KENNEL, "audit", "changes", "--own", "--diff", "--json", "--no-header"], env=p.env).stdout.splitlines()]
     p.pin("--add-line")
     p.tools()
     p.pin("--add-line")

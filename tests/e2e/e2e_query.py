@@ -1387,5 +1387,51 @@ def changes_ways():
         within(line, got)
 
 
+@test("sessions that kennel starts itself have a purpose, and every verb of servers leaves them out, except with --own", 120)
+def purposes():
+    if os.geteuid() == 0:
+        skip("runs once, as the user")
+    env = {"KENNEL_HOME": TMP + "/purpose"}
+    os.makedirs(env["KENNEL_HOME"], mode=0o700)
+
+    def kennel(*words_, status=0):
+        r = run([KENNEL, *words_], env=env, timeout=60)
+        equal(r.returncode, status, (words_, r.stdout, r.stderr))
+        return r.stderr
+    kennel("init", "t", "--", TOY)
+    kennel("learn", "l", "--", TOY)
+    kennel("server", "pin", "t", "-o", TMP + "/t.pins")
+    s = Mcp([KENNEL, "run", "t"], env=env)
+    s.initialize()
+    s.call("no-such-tool")
+    s.close()
+    check(wait_for(lambda: not descendants(os.getpid()), 12), "the recorder stays")
+    every = rows("sessions", "--own", env=env)
+    equal({(r["server"], r["purpose"]) for r in every}, {("t", "init"), ("l", "learn"), ("t", "pin"), ("t", None)})
+    mine, = [r["session"] for r in every if r["purpose"] is None]
+    equal([r["session"] for r in rows("sessions", env=env)], [mine])
+    for verb in (("sessions",), ("changes",), ("policy-at", "2099-01-01"), ("anomalies",), ("manifest",), ("denials",), ("tools",),
+                 ("widened",), ("egress",)):
+        def lines(*more):
+            return [json.dumps(r) for r in rows(*verb, *more, env=env)]
+        theirs, all_ = lines(), lines("--own")
+        if verb[0] not in ("egress", "tools", "denials"):
+            check(len(all_) > len(theirs), verb, all_)
+        for more in (), ("--server", "t"):
+            equal('"session": "' in "".join(x for x in lines(*more) if mine not in x), False, verb)
+        if len(all_) > len(theirs):
+            within("# records of sessions of kennel's own, shown with --own: ", ask(*verb, env=env).decode())
+        check("shown with --own" not in ask(*verb, "--own", env=env).decode(), verb)
+    equal([r["what"] for r in rows("changes", "--server", "t", env=env)], ["first"])
+    # what asks for one session, or prints single records, has all
+    for r in every:
+        check(rows("session", r["session"], env=env), r)
+    check({r["session"] for r in rows("log", env=env) if r.get("session")} >= {r["session"] for r in every}, "log")
+    # the attack: an agent says that its session is kennel's own
+    for word in "init", "learn", "pin":
+        within("--for", kennel("run", "--for", word, "t", status=64).decode())
+        within("--for", kennel("exec", "--for", word, "t", "--", TOY, status=64).decode())
+
+
 if __name__ == "__main__":
     main()

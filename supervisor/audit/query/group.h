@@ -11,7 +11,7 @@
 #include "supervisor/audit/log/merkle.h"
 #include "supervisor/audit/query/record.h"
 
-#define GROUP_PARTS 6
+#define GROUP_PARTS 7
 #define GROUP_MAX   (1u << 20)
 struct group_row {
 	const char *part[GROUP_PARTS]; /* "" if missing */

@@ -171,7 +171,7 @@ TAKE_FLAG(verified)
 TAKE_FLAG(bare)
 TAKE_FLAG(follow)
 TAKE_FLAG(absent)
-TAKE_FLAG(installs)
+TAKE_FLAG(own)
 TAKE_FLAG(diff)
 TAKE_FLAG(all)
 TAKE_FLAG(once)
@@ -284,7 +284,7 @@ static const struct option_row {
     {"--all", 'a', NULL, take_all},
     {"--absent", 'A', NULL, take_absent},
     {"--diff", 'D', NULL, take_diff},
-    {"--installs", 'I', NULL, take_installs},
+    {"--own", OPTION_OWN, NULL, take_own},
     {"-n", 'n', "count above 0", take_n},
     {"-n", 'N', "count above 0", take_rows},
     {"--before", 'b', "number of a record", take_before},

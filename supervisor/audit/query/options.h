@@ -35,9 +35,9 @@ struct query {
 	const char *contains;   /* --contains: bytes of the record's JSON */
 	uint64_t days;
 	bool verified, bare /* no header */, follow, all, once, text;
-	bool absent;   /* --absent: what is absent too */
-	bool diff;     /* --diff */
-	bool installs; /* --installs: sessions that install or fetch too */
+	bool absent; /* --absent: what is absent too */
+	bool diff;   /* --diff */
+	bool own;    /* --own: sessions of kennel's own too */
 	policy_diff_fn *diff_by;
 	/* verb_ask sets these */
 	const char *kinds;  /* "exec call": only these; NULL: all */
@@ -60,6 +60,8 @@ int options_read(int argc, char **argv, const char *may, struct query *ret);
  * "2026-11-21[T22:00[:00]][Z]". */
 #define OPTIONS_TIME_FORMS "2026-11-21T22:00, 22:00, yesterday, 2h, 3d"
 int options_time(const char *text, uint64_t *ret_ns);
+/* The letter of --own. */
+#define OPTION_OWN 'I'
 /* The log's records about itself; "log" shows them only on request. */
 #define QUERY_HIDDEN "genesis open epoch heartbeat end"
 /* True if the answer includes what is absent: --absent, or --verdict absent. */

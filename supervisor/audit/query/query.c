@@ -120,11 +120,26 @@ words_of(int r)
 			      : "the log is damaged; run \"kennel audit verify\"";
 }
 
+/* Passes on the records but those of kennel's own sessions, if these are left out. */
+static int
+see_theirs(void *arg, const struct log_record *record)
+{
+	struct ask *ask = arg;
+	const struct verb *verb = ask->verb;
+
+	if (!own_session_has(ask->own_sessions, record))
+		return verb->see != NULL ? verb->see(ask, record)
+					 : see_plain(ask, record);
+	if (query_chooses(ask, record) &&
+	    (verb->match == NULL || verb->match(ask, record)))
+		ask->own_n++;
+	return 0;
+}
+
 /* The filters choose rows from here on; no record is left unread. */
 static void
 read_all(struct ask *ask)
 {
-	ask->choice = ask->q;
 	ask->q = (struct query){.verb = ask->choice.verb,
 	    .kinds = ask->choice.kinds,
 	    .to_ns = INT64_MAX,
@@ -163,14 +178,19 @@ run(const struct verb *verb, const struct query *q, struct log_view *view, FILE 
 		r = verb->begin(&ask);
 	if (r == 0)
 		r = session_find(view, &ask.q.session, session);
+	if (r == 0 && strchr(verb->may, OPTION_OWN) != NULL)
+		r = own_sessions(view, &ask.q, &ask.own_sessions);
 	if (r < 0)
 		goto out;
+	ask.choice = ask.q;
 	if (verb->whole)
 		read_all(&ask);
 	table_begin(&ask.table, q, view, verb->column, verb->column_n);
-	r = log_scan_each(view, &ask.q, verb->see != NULL ? verb->see : see_plain, &ask);
+	r = log_scan_each(view, &ask.q, see_theirs, &ask);
 	if (r == 0 && verb->end != NULL)
 		r = verb->end(&ask);
+	if (ask.own_n > 0)
+		table_left_out(&ask.table, TABLE_OWN, ask.own_n);
 	ended = table_end(&ask.table, r < 0);
 	if (r == 0)
 		r = ended;
@@ -178,7 +198,7 @@ run(const struct verb *verb, const struct query *q, struct log_view *view, FILE 
 out:
 	group_free(ask.groups);
 	group_free(ask.chosen);
-	group_free(ask.installs);
+	group_free(ask.own_sessions);
 	free(ask.own);
 	*ret_why = words_of(r);
 	if (view->why[0] != '\0' && r != -EINVAL)

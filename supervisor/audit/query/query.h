@@ -52,11 +52,12 @@ struct ask {
 	struct groups *groups;
 	struct groups *chosen; /* sessions of which the query selects a record */
 	uint64_t number;
-	uint64_t from_ns;        /* as the query has it, whatever the verb reads */
-	uint64_t left_out;       /* records that --absent or --installs would add */
-	struct groups *installs; /* their sessions (session_installs) */
-	void *own;               /* freed with the ask */
-	const char *why;         /* static: why the query failed */
+	uint64_t from_ns;            /* as the query has it, whatever the verb reads */
+	uint64_t left_out;           /* records that --absent would add */
+	uint64_t own_n;              /* and --own */
+	struct groups *own_sessions; /* left out; NULL: none are (own_sessions) */
+	void *own;                   /* freed with the ask */
+	const char *why;             /* static: why the query failed */
 };
 
 struct verb {
@@ -65,8 +66,10 @@ struct verb {
 		OPERAND_NONE,
 		OPERAND_MAY,
 		OPERAND_MUST
-	} operand;         /* audit_help.c names it */
-	const char *may;   /* option letters (options.c) beyond the common ones */
+	} operand; /* audit_help.c names it */
+	/* Option letters (options.c) beyond the common ones.  With OPTION_OWN the verb leaves
+	 * out the sessions of kennel's own, unless the option or a session is given. */
+	const char *may;
 	const char *kinds; /* "exec call": only these records; NULL: all */
 	/* What a row says depends on records that the query may not select: `see` gets all
 	 * records of these kinds, and query_chooses() says which choose rows. */
@@ -111,13 +114,13 @@ int verb_count(const struct verb *, const struct query *, struct log_view *,
  * begin so, view->why lists them; else as log_scan_each. */
 int session_find(struct log_view *, const char **id, char buf[SESSION_ID_LEN + 1]);
 
-/* ---- sessions that install or fetch (session_end.c) ------------------------------------- */
+/* ---- sessions of kennel's own (session_end.c) ------------------------------------------- */
 
-/* For a begin: reads which sessions those are, unless the query selects a server or a
- * session, or has --installs. */
-int session_installs(struct ask *);
-/* Is the record to be left out?  Then counts it, if it is in the range. */
-bool session_left_out(struct ask *, const struct log_record *);
+/* Those that have a purpose, as *ret, to be freed; NULL: the query wants them too.  0 or as
+ * log_scan_each. */
+int own_sessions(struct log_view *, const struct query *, struct groups **ret);
+/* Is the record of one of them? */
+bool own_session_has(struct groups *, const struct log_record *);
 
 /* ---- how a connection ended (verb_egress.c) ----------------------------------------- */
 
@@ -155,6 +158,8 @@ const char *session_policy(const struct group_row *);
 const char *session_user(const struct group_row *);
 const char *session_launcher(const struct group_row *);
 const char *session_client(const struct group_row *);
+/* What kennel itself started it for (PURPOSE_). */
+const char *session_purpose(const struct group_row *);
 /* Its start was recorded, and not refused after that. */
 bool session_started(const struct group_row *);
 /* Sessions whose last record is before *ret_idx are not running at the end of the

@@ -16,7 +16,7 @@
 #include "supervisor/audit/query/scan.h"
 
 /* Parts of the key of the row that names a session; the first is its id. */
-enum { SERVER = 1, POLICY, USER, LAUNCHER, CLIENT };
+enum { SERVER = 1, POLICY, USER, LAUNCHER, CLIENT, PURPOSE };
 #define CLIENT_MAX 600
 
 /* What the records of a session contain. */
@@ -120,7 +120,7 @@ static int
 name_session(
     struct groups *groups, struct group_row *row, const struct log_record *record)
 {
-	const char *part[GROUP_PARTS] = {record->session, "", "", "", "", ""};
+	const char *part[GROUP_PARTS] = {record->session, "", "", "", "", "", ""};
 	char text[CLIENT_MAX]; /* no record has both */
 	bool changed = false;
 	uint64_t uid;
@@ -133,6 +133,7 @@ name_session(
 	if (strcmp(record->kind, "policy.load") == 0 || (flags_of(record) & REFUSED)) {
 		take(record, "caller", &part[LAUNCHER], &changed);
 		take(record, "user", &part[USER], &changed);
+		take(record, "purpose", &part[PURPOSE], &changed);
 		if (part[USER][0] == '\0' && log_record_number(record, "uid", &uid)) {
 			(void)snprintf(text, sizeof(text), "uid %" PRIu64, uid);
 			part[USER] = text;
@@ -191,6 +192,12 @@ const char *
 session_client(const struct group_row *row)
 {
 	return row->named != NULL ? row->named->part[CLIENT] : "";
+}
+
+const char *
+session_purpose(const struct group_row *row)
+{
+	return row->named != NULL ? row->named->part[PURPOSE] : "";
 }
 
 bool
@@ -333,15 +340,14 @@ session_each(struct ask *ask, uint64_t to_ns, log_record_fn *fn)
 	return r;
 }
 
-/* ---- sessions that install or fetch ----------------------------------------------------- */
+/* ---- sessions of kennel's own ------------------------------------------------------ */
 
 static int
-see_install(void *groups, const struct log_record *record)
+see_own(void *groups, const struct log_record *record)
 {
 	struct group_row *row;
 
-	if (!log_record_is(record, "purpose", PURPOSE_INSTALL) &&
-	    !log_record_is(record, "purpose", PURPOSE_FETCH))
+	if (log_record_text(record, "purpose") == NULL)
 		return 0;
 	row = group_at(groups, &record->session, 1);
 	if (row == NULL)
@@ -351,31 +357,34 @@ see_install(void *groups, const struct log_record *record)
 }
 
 int
-session_installs(struct ask *ask)
+own_sessions(struct log_view *view, const struct query *q, struct groups **ret)
 {
-	const struct query q = {
-	    .verb = ask->q.verb, .to_ns = ask->q.to_ns, .kinds = "policy.load"};
+	const struct query all = {
+	    .verb = q->verb, .to_ns = INT64_MAX, .kinds = "policy.load refused"};
+	struct groups *groups;
+	int r;
 
-	if (ask->q.installs || ask->q.server != NULL || ask->q.session != NULL)
+	if (q->own || q->session != NULL)
 		return 0;
-	ask->installs = group_new();
-	if (ask->installs == NULL)
+	groups = group_new();
+	if (groups == NULL)
 		return -ENOMEM;
-	return log_scan_each(ask->view, &q, see_install, ask->installs);
+	r = log_scan_each(view, &all, see_own, groups);
+	if (r < 0)
+		group_free(groups);
+	else
+		*ret = groups;
+	return r;
 }
 
 bool
-session_left_out(struct ask *ask, const struct log_record *record)
+own_session_has(struct groups *groups, const struct log_record *record)
 {
 	const struct group_row *row = NULL;
 
-	if (ask->installs != NULL)
-		row = group_at(ask->installs, &record->session, 1);
-	if (row == NULL || row->flag == 0)
-		return false;
-	if (query_chooses(ask, record))
-		table_left_out(&ask->table, TABLE_INSTALLS, ++ask->left_out);
-	return true;
+	if (groups != NULL && record->session[0] != '\0')
+		row = group_at(groups, &record->session, 1);
+	return row != NULL && row->flag != 0;
 }
 
 /* ---- the first digits of an id --------------------------------------------------- */

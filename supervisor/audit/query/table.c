@@ -275,7 +275,7 @@ table_begin(struct table *table, const struct query *q, const struct log_view *v
 	table->verb = q->verb;
 	table->at = 0;
 	table->rows = 0;
-	table->left_out = 0;
+	memset(table->left_out, 0, sizeof(table->left_out));
 	table->q = q;
 	table->view = view;
 	begin_layout(table);
@@ -525,22 +525,28 @@ table_field(struct table *table, const struct log_record *record, const char *ke
 void
 table_left_out(struct table *table, const char *what, uint64_t n)
 {
-	table->left_out_what = what;
-	table->left_out = n;
+	size_t at =
+	    table->left_out[0].what == NULL || strcmp(table->left_out[0].what, what) == 0
+		? 0
+		: 1;
+
+	table->left_out[at].what = what;
+	table->left_out[at].n = n;
 }
 
 /* A number below the rows tells a reader that the answer is not everything. */
 static void
 print_left_out(const struct table *table)
 {
-	if (table->left_out == 0 || table->bare)
+	bool html = table->form == FORM_HTML;
+
+	if (table->bare || (!html && table->form != FORM_TEXT))
 		return;
-	if (table->form == FORM_TEXT)
-		fprintf(table->out, "# %s %" PRIu64 "\n", table->left_out_what,
-		    table->left_out);
-	else if (table->form == FORM_HTML)
-		fprintf(table->out, "<p class=\"none\">%s %" PRIu64 "</p>\n",
-		    table->left_out_what, table->left_out);
+	for (size_t i = 0; i < ARRAY_LEN(table->left_out); i++)
+		if (table->left_out[i].n > 0)
+			fprintf(table->out, "%s%s %" PRIu64 "%s\n",
+			    html ? "<p class=\"none\">" : "# ", table->left_out[i].what,
+			    table->left_out[i].n, html ? "</p>" : "");
 }
 
 int

@@ -38,8 +38,10 @@ struct table {
 	size_t column_n, at;
 	uint64_t rows, most; /* most: number of rows printed; 0: all */
 	uint64_t skip;       /* rows that are not printed, at the beginning */
-	uint64_t left_out;   /* table_end reports it */
-	const char *left_out_what;
+	struct {
+		const char *what;
+		uint64_t n;
+	} left_out[2]; /* table_end reports them */
 	const char *verb;
 	bool bare;
 	const struct query *q; /* for the head; NULL: it is printed */
@@ -64,11 +66,11 @@ void table_none(struct table *);
 bool table_shown(const struct table *);
 /* Prints this field of the record in the type of the column. */
 void table_field(struct table *, const struct log_record *, const char *key);
-/* Below the rows, for people: how many records --absent would add. */
-/* what: these (static). */
+/* Below the rows, for people: how many records an option would add.
+ * what: one of these (static), each once. */
 void table_left_out(struct table *, const char *what, uint64_t n);
-#define TABLE_ABSENT   "attempts to run a file that does not exist, shown with --absent:"
-#define TABLE_INSTALLS "records of installations and fetches, shown with --installs:"
+#define TABLE_ABSENT "attempts to run a file that does not exist, shown with --absent:"
+#define TABLE_OWN    "records of sessions of kennel's own, shown with --own:"
 /* The output, after the head: for text that is in no cell. */
 FILE *table_out(struct table *);
 /* failed: the query did; without rows, nothing is printed as the answer.  -EPIPE if the

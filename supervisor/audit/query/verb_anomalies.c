@@ -180,7 +180,7 @@ end_odd(struct ask *ask)
 
 const struct verb verbs_anomalies[] = {
     {.name = "anomalies",
-	.may = "",
+	.may = "I",
 	.kinds = "start exec call refused egress",
 	.whole = true,
 	.column = odd_column,

@@ -103,7 +103,7 @@ end_denials(struct ask *ask)
 
 const struct verb verbs_denials[] = {
     {.name = "denials",
-	.may = "nA",
+	.may = "nAI",
 	.column = denials_column,
 	.column_n = ARRAY_LEN(denials_column),
 	.begin = begin_denials,

@@ -81,7 +81,7 @@ static int
 begin_egress(struct ask *ask)
 {
 	ask->groups = group_new();
-	return ask->groups != NULL ? session_installs(ask) : -ENOMEM;
+	return ask->groups != NULL ? 0 : -ENOMEM;
 }
 
 /* Columns whose values are not in the record of the end. */
@@ -220,8 +220,6 @@ see_egress(void *arg, const struct log_record *record)
 
 	if (seen == NULL)
 		return -E2BIG;
-	if (session_left_out(ask, record))
-		return 0;
 	first = seen->n == 1;
 	if (numbered && log_record_is(record, "action", "open") &&
 	    log_record_is(record, "verdict", "allow"))

@@ -311,14 +311,6 @@ static const struct column changes_column[] = {
     {"diff", CELL_TEXT, 0},
 };
 
-static int
-begin_changes(struct ask *ask)
-{
-	int r = session_installs(ask);
-
-	return r == 0 ? begin_tally(ask) : r;
-}
-
 /* The row of "now" holds the policy that a server had last; each policy that it ever
  * had has a row of its own. */
 static const char *
@@ -370,30 +362,32 @@ put_change(struct ask *ask, const struct log_record *record, const char *what,
 	table_text(table, record->session);
 }
 
-/* Is the record of a session of `server pin`? Its first record has the purpose. */
+/* Is the record of a session of kennel's own? Its first record has the purpose. */
 static bool
-is_pinning(struct ask *ask, const struct log_record *record)
+is_own(struct ask *ask, const struct log_record *record)
 {
-	const char *part[] = {"", record->session, PURPOSE_PIN};
+	const char *part[] = {"", record->session, "purpose"};
 	struct group_row *row = group_at(ask->groups, part, ARRAY_LEN(part));
 
-	if (row != NULL && log_record_is(record, "purpose", PURPOSE_PIN))
+	if (row != NULL && log_record_text(record, "purpose") != NULL)
 		row->flag = 1;
 	return row != NULL && row->flag == 1;
 }
 
-/* Prints a start of `server pin`, by the first record of its session. */
+/* Prints such a start, by the first record of its session: it puts no policy in force. */
 static int
-see_pinning(struct ask *ask, const struct log_record *record, struct group_row *now,
+see_own(struct ask *ask, const struct log_record *record, struct group_row *now,
     const uint8_t id[MERKLE_HASH_LEN])
 {
+	const char *what = log_record_text(record, "purpose");
 	char before[2 * MERKLE_HASH_LEN + 1] = "";
 
-	if (!query_chooses(ask, record) || !log_record_is(record, "purpose", PURPOSE_PIN))
+	if (!query_chooses(ask, record) || what == NULL)
 		return 0;
 	if (now->flag)
 		(void)hex_put(before, now->extra, MERKLE_HASH_LEN);
-	put_change(ask, record, "pinning", or_null(before));
+	put_change(ask, record, strcmp(what, PURPOSE_PIN) == 0 ? "pinning" : what,
+	    or_null(before));
 	put_diff(ask, now->flag ? now->extra : NULL, id);
 	return ferror(ask->table.out) ? -EPIPE : 0;
 }
@@ -410,12 +404,12 @@ see_changes(void *arg, const struct log_record *record)
 	uint8_t id[MERKLE_HASH_LEN];
 	const void *was = NULL;
 
-	if (server == NULL || policy == NULL || session_left_out(ask, record) ||
+	if (server == NULL || policy == NULL ||
 	    !hex_get(policy, strlen(policy), id, sizeof(id)))
 		return 0;
 	now = group_at(ask->groups, now_part, 1);
-	if (now != NULL && is_pinning(ask, record))
-		return see_pinning(ask, record, now, id);
+	if (now != NULL && is_own(ask, record))
+		return see_own(ask, record, now, id);
 	ever = group_count(ask->groups, record, ever_part, 2);
 	if (now == NULL || ever == NULL)
 		return -E2BIG;
@@ -464,8 +458,7 @@ see_widened(void *arg, const struct log_record *record)
 	    log_record_text(record, "policy"), log_record_text(record, "rule")};
 	struct group_row *row, *with;
 
-	if (part[2] == NULL || (!allowed && !log_record_denied(record)) ||
-	    session_left_out(ask, record))
+	if (part[2] == NULL || (!allowed && !log_record_denied(record)))
 		return 0;
 	row = group_at(ask->groups, part, ARRAY_LEN(part));
 	if (row == NULL)
@@ -510,7 +503,7 @@ end_widened(struct ask *ask)
 const struct verb verbs_policy[] = {
     {.name = "policy-at",
 	.operand = OPERAND_MUST,
-	.may = "t",
+	.may = "tI",
 	.kinds = "policy.load " SESSION_KINDS,
 	.column = policy_at_column,
 	.column_n = ARRAY_LEN(policy_at_column),
@@ -523,7 +516,7 @@ const struct verb verbs_policy[] = {
 	.kinds = "start policy.load exception",
 	.column = changes_column,
 	.column_n = ARRAY_LEN(changes_column),
-	.begin = begin_changes,
+	.begin = begin_tally,
 	.see = see_changes},
     {.name = "widened",
 	.may = "I",
@@ -531,7 +524,7 @@ const struct verb verbs_policy[] = {
 	.whole = true,
 	.column = widened_column,
 	.column_n = ARRAY_LEN(widened_column),
-	.begin = begin_changes,
+	.begin = begin_tally,
 	.see = see_widened,
 	.end = end_widened},
     {.name = NULL},

@@ -20,6 +20,7 @@ static const struct column sessions_column[] = {
     {"session", CELL_SESSION, 16},
     {"server", CELL_TEXT, 16},
     {"policy", CELL_ID, 12},
+    {"purpose", CELL_TEXT, 8},
     {"first", CELL_TIME, 24},
     {"last", CELL_TIME, 24},
     {"records", CELL_NUMBER, 8},
@@ -104,6 +105,7 @@ end_sessions(struct ask *ask)
 		table_text(&ask->table, t->part[0]);
 		table_text(&ask->table, or_null(session_server(t)));
 		table_text(&ask->table, or_null(session_policy(t)));
+		table_text(&ask->table, or_null(session_purpose(t)));
 		table_number(&ask->table, t->first_ts);
 		table_number(&ask->table, t->last_ts);
 		table_number(&ask->table, t->n);
@@ -350,7 +352,7 @@ end_why(struct ask *ask)
 
 const struct verb verbs_session[] = {
     {.name = "sessions",
-	.may = "",
+	.may = "I",
 	.column = sessions_column,
 	.column_n = ARRAY_LEN(sessions_column),
 	.begin = begin_tally,

@@ -8,6 +8,7 @@
 #include "leash/audit/writer.h"
 #include "shim/base/array.h"
 #include "supervisor/audit/query/group.h"
+#include "supervisor/audit/query/query.h"
 #include "supervisor/audit/query/scan.h"
 #include "supervisor/audit/report/report.h"
 
@@ -94,27 +95,14 @@ count(struct groups *groups, const struct log_record *record, const char *a,
 	return 0;
 }
 
-/* Does kennel itself install or fetch in this session? Its first record has the purpose. */
-static bool
-is_install(struct figures *f, const struct log_record *record)
-{
-	struct group_row *row = group_at(f->session, &record->session, 1);
-
-	if (row != NULL && (log_record_is(record, "purpose", PURPOSE_INSTALL) ||
-			       log_record_is(record, "purpose", PURPOSE_FETCH)))
-		row->flag = 1;
-	return row != NULL && row->flag == 1;
-}
-
 static int
 see_tables(struct figures *f, const struct log_record *record, bool denied)
 {
 	const char *server = log_record_text(record, "server");
 	uint64_t out = 0, in = 0;
 	int r = count(f->kind, record, record->kind, NULL, NULL, denied, 0);
-	bool install = !f->installs && is_install(f, record);
 
-	if (r == 0 && server != NULL && is_act(record) && !install)
+	if (r == 0 && server != NULL && is_act(record))
 		r = count(f->server, record, server, NULL, NULL, denied, 0);
 	if (r == 0 && strcmp(record->kind, "exec") == 0)
 		r = count(f->exec, record, server, log_record_text(record, "caller"),
@@ -149,6 +137,8 @@ see_figures(void *arg, const struct log_record *record)
 	size_t at = (size_t)((record->ts - f->first_ts) / f->bucket_ns);
 	uint64_t us;
 
+	if (own_session_has(f->own, record))
+		return count(f->kind, record, record->kind, NULL, NULL, false, 0);
 	if (log_record_absent(record)) {
 		if (!f->absent)
 			return count(f->kind, record, record->kind, NULL, NULL, false, 0);
@@ -173,16 +163,15 @@ int
 figures_count(struct log_view *view, const struct query *q, struct figures *ret)
 {
 	struct figures f = {.absent = options_with_absent(q),
-	    .installs = q->installs || q->server != NULL || q->session != NULL,
-	    .session = group_new(),
 	    .server = group_new(),
 	    .exec = group_new(),
 	    .egress = group_new(),
 	    .kind = group_new()};
 	int r = -ENOMEM;
 
-	if (f.session != NULL && f.server != NULL && f.exec != NULL && f.egress != NULL &&
-	    f.kind != NULL)
+	if (f.server != NULL && f.exec != NULL && f.egress != NULL && f.kind != NULL)
+		r = own_sessions(view, q, &f.own);
+	if (r == 0)
 		r = log_scan_each(view, q, see_range, &f);
 	f.bucket_ns = (f.last_ts - f.first_ts) / FIGURES_BUCKETS + 1;
 	if (r == 0)
@@ -194,7 +183,7 @@ figures_count(struct log_view *view, const struct query *q, struct figures *ret)
 void
 figures_free(struct figures *f)
 {
-	group_free(f->session);
+	group_free(f->own);
 	group_free(f->server);
 	group_free(f->exec);
 	group_free(f->egress);

@@ -17,17 +17,16 @@
 #define FIGURES_LATENCY 256 /* eight per doubling, from 1 us to an hour */
 
 struct figures {
-	bool absent;   /* counts what is absent as a denial */
-	bool installs; /* counts the cells of installations as servers, too */
+	bool absent; /* counts what is absent as a denial */
 	uint64_t first_ts, last_ts, bucket_ns;
 	uint64_t done[FIGURES_BUCKETS], denied[FIGURES_BUCKETS];
 	uint64_t latency[FIGURES_LATENCY], latency_n;
 	uint64_t records, calls, execs, denials, starts, scrubs;
-	struct groups *session; /* part: id; flag: kennel itself installs there */
-	struct groups *server;  /* part: name; n, flag: denied */
-	struct groups *exec;    /* parts: server, caller, program; n, flag: denied */
-	struct groups *egress;  /* parts: host, server; n, sum: bytes, flag: denied */
-	struct groups *kind;    /* part: kind; n */
+	struct groups *own;    /* sessions that are not counted (own_sessions) */
+	struct groups *server; /* part: name; n, flag: denied */
+	struct groups *exec;   /* parts: server, caller, program; n, flag: denied */
+	struct groups *egress; /* parts: host, server; n, sum: bytes, flag: denied */
+	struct groups *kind;   /* part: kind; n */
 };
 
 int figures_count(struct log_view *, const struct query *, struct figures *ret);
