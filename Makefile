@@ -609,7 +609,6 @@ KENNEL = \
 	supervisor/cli/run.o \
 	supervisor/cli/secret.o \
 	supervisor/cli/secret_audit.o \
-	supervisor/cli/secret_dialog.o \
 	supervisor/cli/secret_grant.o \
 	supervisor/cli/secret_grants.o \
 	supervisor/cli/secret_options.o \
@@ -617,6 +616,7 @@ KENNEL = \
 	supervisor/cli/secret_show.o \
 	supervisor/cli/secret_sources.o \
 	supervisor/cli/secret_ui.o \
+	supervisor/cli/secret_value_grants.o \
 	supervisor/cli/serve.o \
 	supervisor/cli/server.o \
 	supervisor/cli/top.o \

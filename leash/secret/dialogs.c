@@ -5,7 +5,8 @@
  *
  *	the text, page by page ---> Once, Session, Deny     of a use
  *	                            Accept, Decline         of a proposal
- *	                            a value                 the vault is unlocked, or made; the
+ *	                            a value                 the vault is unlocked, or made; with
+ *	                                                    grants, these are asked for; the
  *	                                                    value is typed, and sent to the keeper
  *	with a digest ------------> the passphrase, which the keeper checks
  *
@@ -46,16 +47,22 @@ enum outcome {
 	OUTCOME_YES /* inside of this file: go on */
 };
 
-struct dialog {
-	struct order *o;
+/* A text, page by page. */
+struct pages {
 	char text[TEXT_MAX];
 	struct {
 		const char *at;
 		size_t len;
 	} page[PAGES_MAX];
 	size_t page_n;
-	size_t width;              /* of its longest line */
-	char brief[PAGE_BYTES];    /* the first lines */
+	size_t width; /* of its longest line */
+};
+
+struct dialog {
+	struct order *o;
+	struct pages about;
+	struct pages grants;       /* of a value: the servers that have no grant yet */
+	char brief[PAGE_BYTES];    /* the first lines of what it is about */
 	struct typed first, again; /* TYPED_MAX bytes each, in the pages */
 };
 
@@ -64,22 +71,22 @@ struct dialog {
 /* Its bytes, all printable.  The first line of a page is this program's own, so that no
  * toolkit takes the text for markup. */
 static int
-read_text(struct dialog *d)
+read_text(int fd, struct pages *p)
 {
 	size_t len = 0;
 	ssize_t n = 1;
 
-	while (n > 0 && len < sizeof(d->text) - 1) {
-		n = read(d->o->dialog.text, d->text + len, sizeof(d->text) - 1 - len);
+	while (n > 0 && len < sizeof(p->text) - 1) {
+		n = read(fd, p->text + len, sizeof(p->text) - 1 - len);
 		len += n > 0 ? (size_t)n : 0;
 	}
 	if (n != 0)
 		return -EFBIG;
-	d->text[len] = '\0';
+	p->text[len] = '\0';
 	for (size_t i = 0; i < len; i++)
-		if (d->text[i] != '\n' && (d->text[i] < ' ' || d->text[i] > '~'))
+		if (p->text[i] != '\n' && (p->text[i] < ' ' || p->text[i] > '~'))
 			return -EBADMSG;
-	return strlen(d->text) == len ? 0 : -EBADMSG;
+	return strlen(p->text) == len ? 0 : -EBADMSG;
 }
 
 /* Bytes of this line in a command, with its newline. */
@@ -94,34 +101,50 @@ line_cost(const char *line, size_t len)
 }
 
 static int
-make_pages(struct dialog *d)
+make_pages(struct pages *p)
 {
-	size_t lines = 0, cost = 0, at = 0, total = 0;
+	size_t lines = 0, cost = 0, at = 0;
 
-	for (const char *line = d->text; *line != '\0';) {
+	for (const char *line = p->text; *line != '\0';) {
 		size_t len = strcspn(line, "\n"), one = line_cost(line, len);
 
 		if (one > PAGE_BYTES)
 			return -EFBIG;
-		if (d->page_n == 0 || lines == PAGE_LINES || cost + one > PAGE_BYTES) {
-			if (d->page_n == PAGES_MAX)
+		if (p->page_n == 0 || lines == PAGE_LINES || cost + one > PAGE_BYTES) {
+			if (p->page_n == PAGES_MAX)
 				return -EFBIG;
-			at = d->page_n++;
-			d->page[at].at = line;
+			at = p->page_n++;
+			p->page[at].at = line;
 			lines = cost = 0;
 		}
 		lines++;
 		cost += one;
-		d->width = len > d->width ? len : d->width;
+		p->width = len > p->width ? len : p->width;
 		line += len + (line[len] == '\n');
-		d->page[at].len = (size_t)(line - d->page[at].at);
-		total++;
-		if (total == SUBJECT_LINES)
-			(void)snprintf(d->brief, sizeof(d->brief), "%.*s",
-			    (int)(line - d->text),
-			    d->text); /* the first page's lines fit */
+		p->page[at].len = (size_t)(line - p->page[at].at);
 	}
-	return d->page_n > 0 ? 0 : -EBADMSG;
+	return p->page_n > 0 ? 0 : -EBADMSG;
+}
+
+/* The texts of this dialog: 0 or -errno. */
+static int
+read_texts(struct dialog *d)
+{
+	const char *end;
+	int r = read_text(d->o->dialog.text, &d->about);
+
+	if (r == 0)
+		r = make_pages(&d->about);
+	if (r == 0 && d->o->grants >= 0 && (r = read_text(d->o->grants, &d->grants)) == 0)
+		r = make_pages(&d->grants);
+	if (r < 0)
+		return r;
+	end = d->about.text;
+	for (int i = 0; i < SUBJECT_LINES && *end != '\0'; i++)
+		end += strcspn(end, "\n") + 1;
+	(void)snprintf(d->brief, sizeof(d->brief), "%.*s", (int)(end - d->about.text),
+	    d->about.text); /* the first page's lines fit */
+	return 0;
 }
 
 /* A pinentry breaks a line that is wider than the terminal, and its rest would look like a
@@ -130,15 +153,17 @@ make_pages(struct dialog *d)
 static bool
 fits(const struct dialog *d)
 {
+	size_t width =
+	    d->about.width > d->grants.width ? d->about.width : d->grants.width;
 	struct winsize size;
 
 	/* syscalls: ioctl */
 	if (d->o->tty < 0 || ioctl(d->o->tty, TIOCGWINSZ, &size) < 0 ||
-	    size.ws_col == 0 || d->width + FRAME <= size.ws_col)
+	    size.ws_col == 0 || width + FRAME <= size.ws_col)
 		return true;
 	log_error("the terminal has %u columns, and this approval needs %zu: make it "
 		  "wider, or use kennel approve watch",
-	    size.ws_col, d->width + FRAME);
+	    size.ws_col, width + FRAME);
 	return false;
 }
 
@@ -151,21 +176,21 @@ closed_or_failed(enum pinentry_answer a)
 }
 
 static enum outcome
-show_page(struct dialog *d, size_t at, const struct pinentry_text *buttons)
+show_page(const struct dialog *d, const struct pages *p, const char *title, size_t at,
+    const struct pinentry_text *buttons)
 {
 	struct pinentry_text t = *buttons;
-	char text[PAGE_BYTES + 64];
+	char text[PAGE_BYTES + 128];
 	enum pinentry_answer a;
 
 	if (!fits(d))
 		return OUTCOME_FAILED;
-	if (d->page_n > 1)
-		(void)snprintf(text, sizeof(text),
-		    "A pending approval, part %zu of %zu\n\n%.*s", at + 1, d->page_n,
-		    (int)d->page[at].len, d->page[at].at);
+	if (p->page_n > 1)
+		(void)snprintf(text, sizeof(text), "%s, part %zu of %zu\n\n%.*s", title,
+		    at + 1, p->page_n, (int)p->page[at].len, p->page[at].at);
 	else
-		(void)snprintf(text, sizeof(text), "A pending approval\n\n%.*s",
-		    (int)d->page[at].len, d->page[at].at);
+		(void)snprintf(text, sizeof(text), "%s\n\n%.*s", title,
+		    (int)p->page[at].len, p->page[at].at);
 	t.text = text;
 	a = pinentry_confirm(&t);
 	return a == PINENTRY_OK       ? OUTCOME_YES
@@ -189,9 +214,30 @@ show_all(struct dialog *d)
 		  : o->dialog.session ? "Allow"
 		  : o->digest != NULL ? "Once, with the passphrase"
 				      : "Once";
-	for (size_t i = 0; r == OUTCOME_YES && i < d->page_n; i++)
-		r = show_page(d, i, i + 1 < d->page_n ? &next : &last);
+	for (size_t i = 0; r == OUTCOME_YES && i < d->about.page_n; i++)
+		r = show_page(d, &d->about, "A pending approval", i,
+		    i + 1 < d->about.page_n ? &next : &last);
 	return r == OUTCOME_YES && o->dialog.only_deny ? OUTCOME_CLOSED : r;
+}
+
+/* Whether the servers that have no grant get one, too.  The value is stored in any case,
+ * unless the dialog is closed. */
+static enum outcome
+ask_grants(const struct dialog *d, bool *ret_agreed)
+{
+	const struct pages *p = &d->grants;
+	struct pinentry_text next = {
+	    .ok = "Next", .notok = "Only store it", .cancel = "Close"};
+	struct pinentry_text last = {
+	    .ok = "Grant it", .notok = "Only store it", .cancel = "Close"};
+	enum outcome r = OUTCOME_YES;
+
+	for (size_t i = 0; r == OUTCOME_YES && i < p->page_n; i++)
+		r = show_page(d, p,
+		    "Also grant it to these servers, under these policies?", i,
+		    i + 1 < p->page_n ? &next : &last);
+	*ret_agreed = r == OUTCOME_YES && p->page_n > 0;
+	return r == OUTCOME_DENY ? OUTCOME_YES : r;
 }
 
 struct choice {
@@ -379,19 +425,25 @@ store(struct dialog *d)
 	struct order *o = d->o;
 	const char *error = NULL;
 	enum outcome r = unlock_vault(d);
-	bool there = false;
+	bool there = false, agreed = false;
 
 	if (r == OUTCOME_YES) {
 		there = is_in_vault(o);
 		r = there ? overwrite(d) : OUTCOME_YES;
 	}
+	if (r == OUTCOME_YES)
+		r = ask_grants(d, &agreed);
 	for (int i = 0; r == OUTCOME_YES && i < TRIES_MAX; i++) {
 		r = type(d, "The value of this secret.", "Value:", error, &d->first);
 		if (r != OUTCOME_YES)
 			return r;
 		error = value_wrong(o, &d->first);
-		if (error == NULL)
-			return give(d, there);
+		if (error != NULL)
+			continue;
+		r = give(d, there);
+		if (r == OUTCOME_STORED && agreed)
+			printf("grant\n");
+		return r;
 	}
 	return r == OUTCOME_YES ? OUTCOME_CLOSED : r;
 }
@@ -409,6 +461,8 @@ dialogs_start(struct order *o)
 	}
 	/* it came through execve; the pinentry gets no descriptor of ours */
 	r = fd_cloexec(o->dialog.text, true);
+	if (r == 0 && o->grants >= 0)
+		r = fd_cloexec(o->grants, true);
 	if (r == 0)
 		r = pinentry_start(o->dialog.pinentry, &o->dialog.fd);
 	if (r == 0)
@@ -426,10 +480,10 @@ notify_start(struct order *o)
 	char *env[DIALOG_ENV_MAX];
 	int null;
 	char *argv[] = {(char *)"notify-send", (char *)"--app-name=kennel", (char *)"--",
-	    (char *)"kennel: an approval is pending", d.text, NULL};
+	    (char *)"kennel: an approval is pending", d.about.text, NULL};
 
 	d.o = o;
-	if (o->dialog.text < 0 || read_text(&d) < 0 ||
+	if (o->dialog.text < 0 || read_text(o->dialog.text, &d.about) < 0 ||
 	    fd_cloexec(o->dialog.text, true) < 0) {
 		log_error("started by kennel approve here, not by hand");
 		return STATUS_USAGE;
@@ -464,7 +518,7 @@ verb_dialogs(struct order *o)
 	d.again.bytes = vault_scratch(o->pages, TYPED_MAX);
 	if (d.first.bytes == NULL || d.again.bytes == NULL)
 		return order_fail(o, LOG_EXIT_FAILED, "no locked memory left");
-	if (read_text(&d) < 0 || make_pages(&d) < 0)
+	if (read_texts(&d) < 0)
 		return order_fail(
 		    o, STATUS_INPUT, "the text cannot be shown in a dialog");
 	if (!fits(&d))

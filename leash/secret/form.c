@@ -26,6 +26,7 @@
 
 #include "leash/secret/private.h"
 #include "shim/base/array.h"
+#include "shim/base/fd.h"
 #include "shim/base/hex.h"
 #include "shim/base/log.h"
 #include "shim/base/loop.h"
@@ -41,8 +42,8 @@
 #define STRANGER_S      5           /* the same, until the address was named */
 #define CONNECTION_POOL (32u << 10) /* headers of a request, and parts of its body */
 #define TOKEN_BYTES     16
-/* A value or a passphrase, as base64url, and the other fields. */
-#define BODY_MAX ((VAULT_VALUE_MAX + KEEPER_MATERIAL_MAX) / 3 * 4 + 64)
+/* A value and a passphrase, perhaps twice, as base64url, and the other fields. */
+#define BODY_MAX ((VAULT_VALUE_MAX + 2 * KEEPER_MATERIAL_MAX) / 3 * 4 + 64)
 
 enum { OK = 200, BAD = 400, FORBIDDEN = 403, NOT_FOUND = 404, METHOD = 405 };
 enum { TOO_LARGE = 413, TYPE = 415, MISDIRECTED = 421, FAILED = 500, BUSY = 503 };
@@ -452,6 +453,14 @@ form_start(struct order *o)
 	uint16_t port;
 
 	form.o = o;
+	r = o->grants >= 0 ? fd_cloexec(o->grants, true) : 0;
+	if (r == 0)
+		r = form_read_grants(o->grants);
+	if (r < 0) {
+		log_error("%s: unable to read the servers without a grant: %s", o->verb,
+		    strerror(-r));
+		return LOG_EXIT_FAILED;
+	}
 	hold_signals();
 	r = loopback_listen(fd, &port);
 	if (r == 0)
@@ -522,7 +531,7 @@ serve(void)
 int
 verb_form(struct order *o)
 {
-	if (o->state == STATE_NONE)
+	if (o->state == STATE_NONE && o->path == NULL) /* a value makes the vault, too */
 		return order_fail(o, STATUS_NOT_FOUND,
 		    "no vault found: create one with kennel secret init");
 	form.body.bytes = vault_scratch(o->pages, BODY_MAX);

@@ -5,16 +5,54 @@
  *
  * Process: kennel-form, confined.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "leash/secret/private.h"
 #include "shim/base/array.h"
 
 /* Statuses (RFC 9110, section 15). */
+#define GRANTS_MAX (64u << 10)
+
 enum { OK = 200, BAD = 400, FORBIDDEN = 403, CONFLICT = 409 };
 
 static const uint8_t for_new_key[KEEPER_DIGEST_LEN];
+
+/* ---- grants --------------------------------------------------------------------------- */
+
+/* The servers that have no grant of the value, as kennel shows them to a person. */
+static struct {
+	char text[GRANTS_MAX];
+	size_t len; /* 0: none */
+} grants;
+
+int
+form_read_grants(int fd)
+{
+	ssize_t n = 1;
+
+	/* early: read */
+	while (fd >= 0 && n > 0 && grants.len < sizeof(grants.text)) {
+		n = read(fd, grants.text + grants.len, sizeof(grants.text) - grants.len);
+		grants.len += n > 0 ? (size_t)n : 0;
+	}
+	if (fd < 0 || n == 0)
+		return 0;
+	grants.len = 0;
+	return n < 0 ? -errno : -EFBIG;
+}
+
+/* A person has agreed: kennel, which started this program, makes the grants. */
+static void
+agree_to_grants(const struct order *o)
+{
+	if (grants.len > 0)
+		/* syscalls: sendto; without it nothing is granted, and kennel says so */
+		(void)send(o->grants, "1", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
 
 /* ---- the state ----------------------------------------------------------------------- */
 
@@ -40,6 +78,8 @@ form_state(struct order *o, FILE *f)
 	json_print(f, o->shape != NULL ? o->shape : "");
 	(void)putc(',', f);
 	put_vault(o, f, replaces);
+	if (grants.len > 0) /* JSON, of kennel */
+		fprintf(f, ",\"grants\":%.*s", (int)grants.len, grants.text);
 	fprintf(f, "}\n");
 }
 
@@ -70,15 +110,41 @@ refuse_keeper(struct order *o, FILE *f)
 		      : talk_why());
 }
 
+static bool
+is_same(const struct typed *a, const struct typed *b)
+{
+	return a->len == b->len && memcmp(a->bytes, b->bytes, a->len) == 0;
+}
+
+/* again: the same passphrase, for a new vault; NULL: none is made. */
+static unsigned int
+create_vault(
+    struct order *o, const struct typed *passphrase, const struct typed *again, FILE *f)
+{
+	if (again == NULL)
+		return refuse(o, f, CONFLICT, false,
+		    "no vault found: create one with kennel secret init");
+	if (passphrase->len > KEEPER_MATERIAL_MAX)
+		return refuse(o, f, BAD, false, "the passphrase is too long");
+	if (passphrase->len < PASSPHRASE_MIN)
+		return refuse(o, f, BAD, false, PASSPHRASE_SHORT);
+	if (!is_same(passphrase, again))
+		return refuse(o, f, BAD, false, "the two passphrases differ");
+	if (passphrase_init(o, passphrase) != STATUS_OK)
+		return refuse(o, f, FORBIDDEN, false, talk_why());
+	o->state = STATE_OPEN;
+	return 0;
+}
+
 /* 0; or a status, with its reply. */
 static unsigned int
-unlock(struct order *o, const struct typed *passphrase, FILE *f)
+unlock(
+    struct order *o, const struct typed *passphrase, const struct typed *again, FILE *f)
 {
 	if (o->state == STATE_OPEN)
 		return 0;
 	if (o->state == STATE_NONE)
-		return refuse(o, f, CONFLICT, false,
-		    "no vault found: create one with kennel secret init");
+		return create_vault(o, passphrase, again, f);
 	if (passphrase->len == 0)
 		return refuse(o, f, BAD, false,
 		    "the vault is locked: type its passphrase, and save again");
@@ -90,26 +156,39 @@ unlock(struct order *o, const struct typed *passphrase, FILE *f)
 	return 0;
 }
 
+static size_t
+lines(const struct typed *body)
+{
+	size_t n = 1;
+
+	for (size_t i = 0; i < body->len; i++)
+		n += body->bytes[i] == '\n';
+	return n;
+}
+
 /* ---- a value --------------------------------------------------------------------------- */
 
 static unsigned int
 save_value(struct order *o, struct typed *body, FILE *f)
 {
-	enum { PASSPHRASE, VALUE, REPLACE, N };
-	struct typed field[N];
+	/* the last two may be missing */
+	enum { PASSPHRASE, VALUE, REPLACE, GRANT, AGAIN, N };
+	struct typed field[N] = {{.len = 0}};
+	size_t n = lines(body);
 	uint32_t version = 0;
 	const char *wrong;
 	unsigned int status;
 	bool there;
 
-	if (!fields_read(body->bytes, body->len, field, N))
-		return refuse(o, f, BAD, false, "expected three lines of base64url");
+	if (n < GRANT || n > N || !fields_read(body->bytes, body->len, field, n))
+		return refuse(
+		    o, f, BAD, false, "expected three to five lines of base64url");
 	if (field[VALUE].len > VAULT_VALUE_MAX)
 		return refuse(o, f, BAD, false, "the value is longer than 64 KiB");
 	wrong = value_wrong(o, &field[VALUE]);
 	if (wrong != NULL)
 		return refuse(o, f, BAD, o->rotate, wrong);
-	status = unlock(o, &field[PASSPHRASE], f);
+	status = unlock(o, &field[PASSPHRASE], n > AGAIN ? &field[AGAIN] : NULL, f);
 	if (status != 0)
 		return status;
 	there = is_in_vault(o);
@@ -122,6 +201,8 @@ save_value(struct order *o, struct typed *body, FILE *f)
 		    "this path has a value that is in use: confirm that it is replaced");
 	if (value_put(o, &field[VALUE], there, &version) != STATUS_OK)
 		return refuse_keeper(o, f);
+	if (field[GRANT].len > 0)
+		agree_to_grants(o);
 	fprintf(f, "{\"version\":%u}\n", version);
 	return OK;
 }
@@ -137,7 +218,7 @@ form_challenge(struct order *o, struct typed *body, FILE *f)
 
 	if (!fields_read(body->bytes, body->len, &passphrase, 1))
 		return refuse(o, f, BAD, false, "expected one line of base64url");
-	status = unlock(o, &passphrase, f);
+	status = unlock(o, &passphrase, NULL, f);
 	if (status != 0)
 		return status;
 	if (keys_challenge(o, for_new_key, &keys) != STATUS_OK)

@@ -15,7 +15,8 @@
 #include "shim/base/array.h"
 
 static const struct verb verbs[] = {
-    {"form value", verb_form, NEEDS_PATH | TAKES_SHAPE | TAKES_ROTATE, form_start},
+    {"form value", verb_form, NEEDS_PATH | TAKES_SHAPE | TAKES_ROTATE | TAKES_GRANTS,
+	form_start},
     {"form key", verb_form, 0, form_start},
     {"form", NULL, TAKES_SHAPE | TAKES_ROTATE}, /* without its second word */
 };

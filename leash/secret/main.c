@@ -24,7 +24,7 @@
 #include "shim/base/hex.h"
 #include "shim/base/log.h"
 
-#define PAGES_BYTES      (KEEPER_PACKET_MAX + VAULT_VALUE_MAX + (32u << 10))
+#define PAGES_BYTES      (KEEPER_PACKET_MAX + VAULT_VALUE_MAX + (40u << 10))
 #define MINUTES_MAX      1440u /* a day */
 #define MINUTES_EXPECTED "expected a number of minutes from 1 to 1440"
 #define VERSIONS_MAX     1000000000u
@@ -143,6 +143,17 @@ take_text_fd(struct order *o, const char *value)
 }
 
 static bool
+take_grants_fd(struct order *o, const char *value)
+{
+	uint32_t n;
+
+	if (!number(value, INT_MAX, &n))
+		return false;
+	o->grants = (int)n;
+	return true;
+}
+
+static bool
 take_pinentry(struct order *o, const char *value)
 {
 	o->dialog.pinentry = value;
@@ -199,6 +210,7 @@ static const struct option_row {
     {"--digest", TAKES_DIALOG, take_digest},
     {"--fd", TAKES_INPUT, take_fd},
     {"--for", TAKES_TIMES, take_for, MINUTES_EXPECTED},
+    {"--grants-fd", TAKES_GRANTS, take_grants_fd}, /* from kennel */
     {"--idle", TAKES_TIMES, take_idle, MINUTES_EXPECTED},
     {"--key-file", TAKES_KEY, take_key_file},
     {"--only-id", TAKES_ID, take_id},
@@ -361,7 +373,7 @@ keeper_program(void)
 static void
 close_others(const struct order *o)
 {
-	const int keep[] = {o->fd, o->policy_fd, o->dialog.text};
+	const int keep[] = {o->fd, o->policy_fd, o->dialog.text, o->grants};
 
 	if (fd_close_others(keep, ARRAY_LEN(keep)) < 0)
 		die("unable to close inherited descriptors");
@@ -482,6 +494,7 @@ main(int argc, char **argv)
 	const struct verb *verb;
 	struct order o = {.fd = -1,
 	    .policy_fd = -1,
+	    .grants = -1,
 	    .keeper = -1,
 	    .tty = -1,
 	    .dialog = {.text = -1, .fd = -1}};

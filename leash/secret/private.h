@@ -31,6 +31,7 @@ struct order {
 	bool any_shape;     /* store it whatever its format */
 	int fd;             /* source of a value or passphrase; -1: typed */
 	int policy_fd;      /* the sealed policy of --policy; -1 */
+	int grants; /* of a value: the servers without a grant, as they are shown; -1 */
 	uint32_t version;
 	uint32_t idle_s, cap_s;
 	bool json;
@@ -69,10 +70,11 @@ enum takes { /* the options of a verb, as bits */
 	TAKES_RESTORE = 256,
 	TAKES_SHAPE = 1024,
 	TAKES_ID = 8192,
-	TAKES_AFTER = 65536, /* from kennel */
-	NEEDS_DIGEST = 2048, /* in the place of the path */
-	NO_KEEPER = 512,     /* works without the keeper */
-	TAKES_DIALOG = 4096, /* from kennel approve here */
+	TAKES_AFTER = 65536,   /* from kennel */
+	TAKES_GRANTS = 131072, /* from kennel */
+	NEEDS_DIGEST = 2048,   /* in the place of the path */
+	NO_KEEPER = 512,       /* works without the keeper */
+	TAKES_DIALOG = 4096,   /* from kennel approve here */
 	TAKES_ROTATE = 32768,
 	NEEDS_KEY = 16384, /* a security key's id, in the place of the path */
 	TAKES_WORD = TAKES_PATH | NEEDS_PATH | NEEDS_DIGEST | NEEDS_KEY,
@@ -209,6 +211,8 @@ int key_add(struct order *, const struct new_key *); /* an exit status */
 
 /* ---- form_answer.c: JSON for the page of form.c ---------------------------- */
 
+/* Reads what the page says of grants, to its end; -1: nothing.  Before confine(): 0 or -errno. */
+int form_read_grants(int fd);
 void form_state(struct order *, FILE *);
 /* Each reads its body, and returns a status of HTTP. */
 unsigned int form_challenge(struct order *, struct typed *body, FILE *);

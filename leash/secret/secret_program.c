@@ -25,7 +25,8 @@ static const struct verb verbs[] = {
     {"key confirm", verb_key_confirm, NEEDS_DIGEST | TAKES_INPUT},
     {"key remove", verb_key_remove, NEEDS_KEY | TAKES_INPUT},
     {"key", NULL, TAKES_JSON | TAKES_INPUT}, /* without its second word */
-    {"dialogs", verb_dialogs, TAKES_PATH | TAKES_SHAPE | TAKES_DIALOG, dialogs_start},
+    {"dialogs", verb_dialogs, TAKES_PATH | TAKES_SHAPE | TAKES_DIALOG | TAKES_GRANTS,
+	dialogs_start},
     {"notify", verb_dialogs, TAKES_DIALOG | NO_KEEPER, notify_start},
 };
 

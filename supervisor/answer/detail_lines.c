@@ -19,7 +19,7 @@
 #define DEPTH_MAX    6 /* deeper values are shown on one line */
 #define SHOWN_MAX    ((size_t)8 * QUESTION_DETAIL_MAX) /* a byte may become six */
 #define LABEL_MAX    64
-#define CONTINUATION "  | "
+#define CONTINUATION DETAIL_CONTINUATION
 
 /* ---- lines ------------------------------------------------------------------------- */
 

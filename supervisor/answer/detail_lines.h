@@ -6,6 +6,8 @@
 
 #include "supervisor/answer/answer.h"
 
+#define DETAIL_CONTINUATION "  | "
+
 enum line_style {
 	LINE_PLAIN,
 	LINE_LABEL, /* ours, and no text from outside */

@@ -31,6 +31,7 @@
 #include "supervisor/answer/private.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/cli/cli.h"
+#include "supervisor/cli/secret.h"
 #include "supervisor/help/help.h"
 #include "supervisor/json/json.h"
 #include "supervisor/launch/launch.h"
@@ -61,7 +62,9 @@ struct here {
 	struct approval_id id;
 	struct approval_found what;
 	char text[QUESTION_ID_MAX];
-	bool logged; /* the value that is typed is in the audit log */
+	bool logged;                /* the value that is typed is in the audit log */
+	struct value_grants grants; /* of its value: those that are missing */
+	bool agreed;                /* to these */
 	/* ---- those that were open ---- */
 	struct {
 		long pid;
@@ -101,6 +104,14 @@ is_empty(const struct approval *a, const char *line)
 	return is_value(a->kind) && len > n && strcmp(line + len - n, null) == 0;
 }
 
+/* The id of a policy, which is shown when it is asked about (secret_value_grants.c). */
+static bool
+is_policy(const struct approval *a, const char *line)
+{
+	return is_value(a->kind) &&
+	       strncmp(line + strspn(line, " "), "policy: \"", 9) == 0;
+}
+
 /* A pinentry breaks a line that is wider than the terminal, and its rest would look like a
  * line of kennel's. */
 static int
@@ -121,8 +132,8 @@ make_text(const struct approval *a, char out[TEXT_CAP])
 	static const char more[] = "It is not shown whole here.\n"
 				   "To allow it: kennel approve watch\n";
 	struct detail_lines l = {0};
+	bool whole, policy = false;
 	size_t n = 0, i = 0;
-	bool whole;
 
 	out[0] = '\0';
 	if (detail_lines_make(a, line_width(), &l) < 0)
@@ -131,7 +142,9 @@ make_text(const struct approval *a, char out[TEXT_CAP])
 	     i++) {
 		char *line = l.line[i].text;
 
-		if (is_empty(a, line))
+		policy = is_policy(a, line) ||
+			 (policy && strncmp(line, DETAIL_CONTINUATION, 4) == 0);
+		if (policy || is_empty(a, line))
 			continue;
 		/* some pinentries drop blanks: what is not ours begins with a mark */
 		if (line[0] == ' ')
@@ -190,7 +203,8 @@ notify(struct here *h, const struct approval *a)
 	    a->method[0] != '\0' ? " " : "", plain_name(method, a->method),
 	    subject); /* fits */
 	h->notified_at = now;
-	if (secret_dialog_start(word, text, &h->notifier, &answer) < 0)
+	if (secret_dialog_start(
+		word, &(struct dialog_text){text, NULL}, &h->notifier, &answer) < 0)
 		h->notifier = 0; /* the dialog shows it */
 	fd_close(&answer);
 }
@@ -233,11 +247,23 @@ terminate(struct here *h)
 	(void)kill(h->child, SIGTERM); /* it is a child, and not yet waited for */
 }
 
+/* What the dialog says of servers without a grant; NULL: none is missing. */
+static char *
+find_grants(struct here *h, const char *path)
+{
+	h->agreed = false;
+	value_grants_free(&h->grants);
+	if (value_grants_find(path, &h->grants) < 0 || h->grants.n == 0)
+		return NULL;
+	return value_grants_text(&h->grants, line_width());
+}
+
 static void
 open_dialog(struct here *h, const struct open_approval *o)
 {
 	static char text[TEXT_CAP], project[QUESTION_DETAIL_MAX];
 	const struct approval *a = &o->a;
+	char *grants = NULL;
 	char hex[2 * QUESTION_DIGEST_LEN + 1], seconds[16];
 	char *word[16] = {(char *)"dialogs", (char *)"--program", (char *)h->pinentry,
 	    (char *)"--seconds", seconds};
@@ -263,6 +289,7 @@ open_dialog(struct here *h, const struct open_approval *o)
 		word[n++] = (char *)"--destructive";
 	if (is_value(a->kind)) {
 		word[n++] = h->what.subject;
+		grants = find_grants(h, a->subject);
 		shape = secret_shape(a->subject, project_of(a, project, sizeof(project)));
 	} else if (a->kind >= QUESTION_PROVISION)
 		word[n++] = (char *)"--accept";
@@ -280,13 +307,15 @@ open_dialog(struct here *h, const struct open_approval *o)
 	h->logged = is_value(a->kind) && vault_log_begin(2, change) == 0;
 	if (is_value(a->kind) && !h->logged)
 		goto out; /* it has reported why; a value is not stored without a record */
-	if (secret_dialog_start(word, text, &h->child, &h->answer) < 0) {
+	if (secret_dialog_start(
+		word, &(struct dialog_text){text, grants}, &h->child, &h->answer) < 0) {
 		log_error("unable to start kennel-secret: %s is not shown", h->text);
 		h->child = 0;
 		if (h->logged)
 			vault_log_end(EXIT_FAILED);
 	}
 out:
+	free(grants);
 	if (h->child == 0)
 		restore_terminal(h);
 }
@@ -305,9 +334,10 @@ answer(struct here *h, enum question_answer what)
 		printf("%s  %s\n", h->text, question_answer_name(what));
 }
 
-/* The steps that opened the vault, as lines before the answer: they are recorded, too. */
+/* The steps that opened the vault, as lines before the answer: they are recorded, too. And
+ * whether grants were agreed to. */
 static const char *
-record_steps(char *lines)
+record_steps(struct here *h, char *lines)
 {
 	char *last = lines;
 
@@ -316,7 +346,9 @@ record_steps(char *lines)
 		char *word[] = {last, NULL};
 
 		*end = '\0';
-		if (vault_log_begin(1, word) == 0)
+		if (strcmp(last, "grant") == 0)
+			h->agreed = true; /* each grant has a record of its own */
+		else if (vault_log_begin(1, word) == 0)
 			vault_log_end(0);
 	}
 	last[strcspn(last, "\n")] = '\0';
@@ -341,6 +373,7 @@ act(struct here *h, const char *word)
 			return;
 		}
 	if (strcmp(word, "stored") == 0) {
+		value_grants_give(&h->grants, h->what.subject, h->agreed);
 		approve_saved(h->what.subject); /* settles it in every session */
 		printf("%s  stored\n", h->text);
 	} else if (strcmp(word, "accept") == 0)
@@ -377,7 +410,7 @@ end_dialog(struct here *h)
 	restore_terminal(h);
 	if (h->logged)
 		vault_log_end(strstr(lines, "stored\n") != NULL ? 0 : EXIT_INPUT);
-	word = record_steps(lines);
+	word = record_steps(h, lines);
 	if (status == CANNOT_SHOW)
 		h->cannot_show = true; /* the question stays open for other channels */
 	else if (!h->over || strcmp(word, "stored") == 0)

@@ -35,7 +35,8 @@ approve_channel_name(enum approve_channel channel)
 enum approve_channel
 approve_channel_here(void)
 {
-	static const enum approve_channel set[] = {VIA_CONSOLE, VIA_PINENTRY};
+	static const enum approve_channel set[] = {
+	    VIA_TERMINAL, VIA_CONSOLE, VIA_PINENTRY};
 	const char *text = getenv(APPROVE_CHANNEL_VARIABLE), *name;
 
 	for (size_t i = 0; text != NULL && i < ARRAY_LEN(set); i++) {

@@ -75,11 +75,15 @@ int secret_become(int argc, char **argv);
 int secret_main(int argc, char **argv);
 /* Sets the environment variables for kennel-secret: 0 or an exit status. */
 int secret_places(void);
-/* secret_dialog.c: starts kennel-secret with these arguments (NULL after the last) for a
- * dialog with this text, printable ASCII in lines. 0, with the child, which the caller waits
+/* Starts kennel-secret with these arguments (NULL after the last) for a
+ * dialog with this text. 0, with the child, which the caller waits
  * for, and a descriptor that has its answer until the end; or -errno. */
+struct dialog_text { /* printable ASCII in lines */
+	const char *about;
+	const char *grants; /* of a value: the servers that have none yet; NULL: none */
+};
 int secret_dialog_start(
-    char *const *argv, const char *text, pid_t *ret_child, int *ret_answer);
+    char *const *argv, const struct dialog_text *, pid_t *ret_child, int *ret_answer);
 /* secret_set.c: the token format that the manifests give for the value of this path; NULL:
  * none. project: as --project, or NULL. */
 const char *secret_shape(const char *path, const char *project);

@@ -6,6 +6,7 @@
  * kennel-form, which serves a page: no value passes through a process that is linked with MCP.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdint.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include "shim/base/array.h"
+#include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
@@ -25,7 +27,8 @@
 #include "supervisor/help/help.h"
 #include "supervisor/launch/launch.h"
 
-#define ARGS_MAX 64 /* arguments after "kennel secret" */
+#define ARGS_MAX        64 /* arguments after "kennel secret" */
+#define DIALOG_ARGS_MAX 24
 
 /* Signals that end a verb. kennel passes them on and ends after the program that it started,
  * so that the audit log has the end of what it says was asked. */
@@ -197,6 +200,86 @@ secret_become(int argc, char **argv)
 	passing_end();
 	return status;
 }
+
+/* ---- a dialog ---------------------------------------------------------------------- */
+
+/* kennel-secret for a dialog of `kennel approve here`: a pinentry that asks, or a
+ * notification. What is typed there goes from kennel-secret to the keeper; kennel gets the
+ * answer. */
+
+/* Runs in the child. */
+static void
+dialog_become(const char *path, char **word, int out, const int text[2], pid_t parent)
+{
+	/* a dialog must not outlive the process that reads its answer */
+	if (prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == parent &&
+	    dup2(out, STDOUT_FILENO) >= 0 && fd_cloexec(text[0], false) == 0 &&
+	    (text[1] < 0 || fd_cloexec(text[1], false) == 0))
+		(void)execv(path, word);
+	fprintf(stderr, "kennel approve: unable to run %s: %s\n", path, strerror(errno));
+	_exit(EXIT_FAILED);
+}
+
+/* The text is public: kennel has received it from a session. */
+static int
+open_text(const char *text, int *ret_fd)
+{
+	int r = fd_sealed("kennel-dialog", text, strlen(text), false, ret_fd);
+
+	if (r == 0 && lseek(*ret_fd, 0, SEEK_SET) < 0) {
+		r = -errno;
+		fd_close(ret_fd);
+	}
+	return r;
+}
+
+int
+secret_dialog_start(
+    char *const *argv, const struct dialog_text *text, pid_t *ret_child, int *ret_answer)
+{
+	char *word[DIALOG_ARGS_MAX + 6], path[PATH_MAX], number[2][16];
+	const char *own = paths_libexec("kennel-secret");
+	int answer[2] = {-1, -1}, fd[2] = {-1, -1}, n = 0, r = 0;
+	pid_t parent = getpid(), child = -1;
+
+	if (own == NULL || strlen(own) >= sizeof(path) || secret_places() != 0)
+		return -ENOENT;
+	memcpy(path, own, strlen(own) + 1); /* the next call overwrites it */
+	word[n++] = (char *)"kennel-secret";
+	for (; *argv != NULL && n < DIALOG_ARGS_MAX; argv++)
+		word[n++] = *argv;
+	r = open_text(text->about, &fd[0]);
+	if (r == 0 && text->grants != NULL)
+		r = open_text(text->grants, &fd[1]);
+	if (r == 0 && pipe2(answer, O_CLOEXEC) < 0)
+		r = -errno;
+	if (r < 0)
+		goto out;
+	for (int i = 0; i < 2 && fd[i] >= 0; i++) {
+		(void)snprintf(number[i], sizeof(number[i]), "%d", fd[i]);
+		word[n++] = (char *)(i == 0 ? "--text-fd" : "--grants-fd");
+		word[n++] = number[i];
+	}
+	word[n] = NULL;
+	(void)fflush(NULL); /* unwritten output stays with the parent */
+	child = fork();
+	if (child == 0)
+		dialog_become(path, word, answer[1], fd, parent);
+	r = child < 0 ? -errno : 0;
+out:
+	fd_close(&fd[0]);
+	fd_close(&fd[1]);
+	fd_close(&answer[1]);
+	if (r < 0) {
+		fd_close(&answer[0]);
+		return r;
+	}
+	*ret_child = child;
+	*ret_answer = answer[0];
+	return 0;
+}
+
+/* ---- the verbs --------------------------------------------------------------------- */
 
 /* Commands that would print a value, if there were one. */
 static bool

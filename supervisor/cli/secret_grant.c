@@ -32,6 +32,7 @@
  * kennel secret grant [PATH] --server NAME [--policy FILE] [--only-id ID]
  *     [--for-start SESSION --after ID]: from regrant.c; the first is for the record
  *     alone, the second for kennel-secret
+ *     [--kept]: from secret_value_grants.c; the policy with the id, from its copy beside the log
  */
 struct grant {
 	char *word[WORDS_MAX + 2]; /* for kennel-secret */
@@ -39,6 +40,7 @@ struct grant {
 	const char *path, *server, *file;
 	const char *only_id; /* grant no other policy than this one */
 	const char *start;   /* the session that grants again */
+	bool kept;
 	struct policy_found found;
 	char id[ID_TEXT_MAX];
 };
@@ -55,6 +57,10 @@ read_words(struct grant *g, int argc, char **argv)
 		bool start = strcmp(argv[i], "--for-start") == 0;
 		bool after = strcmp(argv[i], "--after") == 0;
 
+		if (strcmp(argv[i], "--kept") == 0) {
+			g->kept = true;
+			continue;
+		}
 		if (argv[i][0] == '-' && !policy && !server && !only && !start && !after)
 			return secret_unknown_option(argv[0], i);
 		if ((policy || server || only || start || after) && i + 1 == argc)
@@ -149,6 +155,19 @@ grant_one(struct grant *g)
 	return secret_become(g->word_n, g->word);
 }
 
+static int
+find_kept(struct grant *g, char *why, size_t why_cap)
+{
+	uint8_t id[POLICY_ID_LEN];
+
+	if (g->only_id != NULL && g->path != NULL &&
+	    hex_get(g->only_id, strlen(g->only_id), id, sizeof(id)) &&
+	    regrant_kept(g->server, id, &g->found) == 0)
+		return 0;
+	(void)snprintf(why, why_cap, "no policy with this id is kept beside the log");
+	return EXIT_INPUT;
+}
+
 int
 grant_main(int argc, char **argv)
 {
@@ -166,7 +185,8 @@ grant_main(int argc, char **argv)
 	vault_log_start(g.start);
 	if (g.server == NULL)
 		return help_usage(&secret_help, argv[0], "expected --server NAME");
-	status = find_policy(g.file, g.server, &g.found, why, sizeof(why));
+	status = g.kept ? find_kept(&g, why, sizeof(why))
+			: find_policy(g.file, g.server, &g.found, why, sizeof(why));
 	if (status != 0) {
 		log_error("secret grant: %s", why);
 		return status;

@@ -350,9 +350,8 @@ text_is(struct json object, const char *name, const char *wanted)
 	return strcmp(text_of(object, name, text), wanted) == 0;
 }
 
-/* Does a start under this policy get a value by this grant? */
-static bool
-grant_holds(const struct policy_found *f, struct json grant)
+bool
+secret_grant_holds(const struct policy_found *f, struct json grant)
 {
 	struct sign_row row[SIGN_SIGNERS_MAX];
 	uint8_t id[POLICY_ID_LEN];
@@ -385,7 +384,7 @@ granted(const struct reading *r, const struct policy_found *f, const char *serve
 	json_walk(&w, r->grants);
 	while (json_next(&w, &key, &grant))
 		if (text_is(grant, "path", path) && text_is(grant, "server", server) &&
-		    grant_holds(f, grant))
+		    secret_grant_holds(f, grant))
 			return SECRET_GRANTED;
 	return SECRET_NOT_GRANTED;
 }

@@ -362,6 +362,37 @@ kept_policy(const char *text, char **ret_bytes, struct policy *ret)
 }
 
 int
+regrant_kept(
+    const char *server, const uint8_t id[POLICY_ID_LEN], struct policy_found *ret)
+{
+	struct policy_found f = {.fd = -1};
+	const char *log_dir = paths_audit_dir();
+	char why[256], *bytes = NULL;
+	size_t len = 0;
+	int r = log_dir == NULL
+		    ? -ENOENT
+		    : policies_get(log_dir, POLICIES_SEALED, id, &bytes, &len);
+
+	if (r == 0)
+		r = fd_sealed("kennel-policy", bytes, len, false, &f.fd);
+	free(bytes);
+	if (r == 0)
+		r = policy_load(f.fd, &f.policy, why, sizeof(why));
+	if (r < 0) {
+		fd_close(&f.fd);
+		return r;
+	}
+	f.server = policy_server(&f.policy, server);
+	if (f.server == NULL) {
+		policy_unload(&f.policy);
+		fd_close(&f.fd);
+		return -ENOENT;
+	}
+	*ret = f;
+	return 0;
+}
+
+int
 regrant_revoke(const char *path, const char *server, const char *id)
 {
 	struct revocation v = {.path = path, .server = server, .id = id};

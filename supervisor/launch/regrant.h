@@ -31,6 +31,11 @@ enum grant_state {
 enum grant_state grant_compare(const struct policy *now, const struct sealed_server *,
     const uint8_t id[POLICY_ID_LEN], const char *log_dir);
 
+/* The policy with this id, of this server, from the copy that is kept beside the log, without
+ * its signatures: 0 or -errno. policy_found_free() after 0. */
+int regrant_kept(
+    const char *server, const uint8_t id[POLICY_ID_LEN], struct policy_found *ret);
+
 /*
  * Before the grant of this policy is revoked: revokes the grants of the path to the
  * server from which a start under the policy would grant it again, and names them. The

@@ -15,15 +15,12 @@
 
 /* ---- a use ------------------------------------------------------------------------ */
 
+/* The servers that get the value, each under which policy. */
 static void
-put_use(const struct asked *u, struct out *o)
+put_holders(const struct asked *u, struct out *o)
 {
 	char hex[2 * HOLDER_ID_LEN + 1];
 
-	out_text_or_null(o, "description", u->meta->description);
-	out_text(o, "reason", u->reason);
-	out_text(o, "effect", "the value is given to the servers below when they start");
-	out_text(o, "asked", u->each ? "for each use" : "once for this session");
 	out_list(o, "servers");
 	for (size_t i = 0; i < u->holder_n; i++) {
 		out_object(o, NULL);
@@ -32,6 +29,16 @@ put_use(const struct asked *u, struct out *o)
 		out_end(o);
 	}
 	out_end(o);
+}
+
+static void
+put_use(const struct asked *u, struct out *o)
+{
+	out_text_or_null(o, "description", u->meta->description);
+	out_text(o, "reason", u->reason);
+	out_text(o, "effect", "the value is given to the servers below when they start");
+	out_text(o, "asked", u->each ? "for each use" : "once for this session");
+	put_holders(u, o);
 }
 
 /* ---- a value, a proposal ------------------------------------------------------------ */
@@ -105,10 +112,7 @@ put_typed(const struct asked *u, struct out *o)
 	put_current(u->meta, o);
 	put_proposed(u, o);
 	out_null(o, "reason");
-	out_list(o, "servers");
-	for (size_t i = 0; i < u->holder_n; i++)
-		out_text(o, NULL, u->holder[i].server);
-	out_end(o);
+	put_holders(u, o);
 	out_text(o, "project", u->manifests->place);
 	out_text(o, "manifests", digest);
 	return 0;

@@ -54,7 +54,7 @@ compare "kennel audit"
 options() {
 	{ grep -hoE '"--[a-z-]+"' "$@"
 	sed -nE 's/^.*\{"([a-z-]+)", (no|required)_argument.*/"--\1"/p' "$@"; } |
-	    tr -d '"' | grep -vxE -e '--(help|version|policy-fd|after|alone|for-start|for|for-client|shape|package|accept|destructive|digest|only-deny|seconds|offer-session|program|text-fd|again|below)' | sort -u
+	    tr -d '"' | grep -vxE -e '--(help|version|policy-fd|after|alone|for-start|for|for-client|shape|package|accept|destructive|digest|only-deny|seconds|offer-session|program|text-fd|again|below|grants-fd|kept)' | sort -u
 }
 in_help() { # WHAT HELP FILE...: the options of the files are in this help
 	n=$((n + 1))

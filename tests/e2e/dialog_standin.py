@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """A pinentry that is told its answers: the files of $HOME, since it is started with an environment of its own.
 
-answers: one line for each CONFIRM or GETPIN: ok, notok, cancel, die, wait, or "pin TEXT". What it got is in asked."""
+answers: one line for each CONFIRM or GETPIN: ok, notok, cancel, die, wait, or "pin TEXT"; "pages" is ok for each page of a
+text. What it got is in asked."""
 import json
 import os
 import sys
@@ -21,9 +22,11 @@ def say(line):
     os.write(1, line.encode() + b"\n")
 
 
-def next_answer():
+def next_answer(more):
     with open(HOME + "/answers") as f:
         lines = f.read().splitlines()
+    if more and lines and lines[0] == "pages":
+        return "ok"
     with open(HOME + "/answers", "w") as f:
         f.write("".join(line + "\n" for line in lines[1:]))
     return lines[0] if lines else "cancel"
@@ -38,7 +41,7 @@ for line in sys.stdin.buffer:
         texts = {}
     elif word in ("CONFIRM", "GETPIN"):
         note({"command": word + (" " + rest if rest else ""), "texts": texts, "options": options})
-        how, _, pin = next_answer().partition(" ")
+        how, _, pin = next_answer(texts.get("SETOK") == "Next").partition(" ")
         if how == "die":
             sys.exit(1)
         if how == "wait":

@@ -293,7 +293,7 @@ def value():
     rid = s.h.structured("secrets_request_rotation", path=PATH)["request_id"]
     s.settled(rid, "failed")
     s.secret("lock")
-    h.answers("ok", "pin " + PASSPHRASE, "ok", "pin new-" + VALUE)
+    h.answers("ok", "pin " + PASSPHRASE, "ok", "pages", "pin new-" + VALUE)  # while it is locked, the grant is not known
     rid = s.h.structured("secrets_request_rotation", path=PATH)["request_id"]
     s.settled(rid, "ok")
     h.answers("ok", "ok")

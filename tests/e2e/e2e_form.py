@@ -74,7 +74,7 @@ def large():
     equal(versions(env), 1)
 
 
-@test("a locked vault is opened with the passphrase of the page; without a vault it names the command", 120)
+@test("a locked vault is opened with the passphrase of the page; without a vault the page of a key names the command", 120)
 def locked():
     env = home()
     f = Form("value", PATH, "--rotate", env=env)
@@ -102,7 +102,7 @@ def locked():
     equal(f.end()[0], 0)
     equal(versions(env), 2)
     none = {"KENNEL_HOME": TMP + "/form-no-vault"}
-    r = run([KENNEL, "secret", "form", "value", PATH], env=none)
+    r = run([KENNEL, "secret", "form", "key"], env=none)
     equal((r.returncode, r.stdout), (127, b""))
     within(b"kennel secret init", r.stderr)
 

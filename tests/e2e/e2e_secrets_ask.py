@@ -52,7 +52,7 @@ def provision():
     detail = json.loads(q["detail"])
     equal(list(detail), ["current", "proposed", "reason", "servers", "project", "manifests"])
     equal(list(detail["current"]), ["description", "retrieval_url", "rotate_every_days", "expires_at", "pattern_id"])
-    equal((detail["current"]["description"], detail["proposed"], detail["servers"]), ("of the team", None, ["one"]))
+    equal((detail["current"]["description"], detail["proposed"], [x["server"] for x in detail["servers"]]), ("of the team", None, ["one"]))
     check(290000 < q["left_ms"] <= 300000, q["left_ms"])
     equal(s.poll(rid)["kind"], "provision")
     equal(s.approve("allow", q["id"], "--session")[0], 64, "a value is not for a session")

@@ -41,10 +41,37 @@ function show(now) {
 	state = {...state, ...now};
 	field("part-value").hidden = state.what !== "value";
 	field("part-label").hidden = state.what !== "key";
-	field("part-passphrase").hidden = state.what !== "key" && state.vault !== "locked";
+	field("part-passphrase").hidden = state.what !== "key" && state.vault === "open";
+	field("part-again").hidden = state.vault !== "none";
+	field("label-passphrase").textContent = state.vault === "none" ? "A passphrase for a new vault" : "Passphrase of the vault";
 	field("part-replace").hidden = !state.replaces;
+	showGrants();
 	field("form").hidden = over;
 	field("save").disabled = false;
+}
+
+// The servers that get no value until a person grants it: kennel has read this from their policies.
+function showGrants() {
+	const servers = state.grants ? state.grants.servers : [];
+
+	field("part-grants").hidden = servers.length === 0;
+	field("servers").replaceChildren(...servers.map((one) => {
+		const list = document.createElement("dl");
+
+		for (const [name, value] of [["Server", one.server], ["Policy", one.policy], ["File", one.file],
+		    ["Network", one.network.join("\n")], ["The grant is for", one.grant]]) {
+			list.append(document.createElement("dt"), document.createElement("dd"));
+			list.children[list.children.length - 2].textContent = name;
+			list.lastChild.textContent = inert(value);
+		}
+		return list;
+	}));
+}
+
+// Texts of policies: what is invisible, or reorders a line, is shown as its number.
+function inert(text) {
+	return Array.from(text, (c) => c === "\n" || (c >= " " && c <= "~") ? c
+	    : "\\u{" + c.codePointAt(0).toString(16).toUpperCase() + "}").join("");
 }
 
 function typed() {
@@ -54,15 +81,19 @@ function typed() {
 // Only hides the form: the characters that the browser has stay with it.
 function end(text) {
 	over = true;
-	for (const id of ["value", "lines", "passphrase"])
+	for (const id of ["value", "lines", "passphrase", "again"])
 		field(id).value = "";
 	field("form").hidden = true;
 	say(text);
 }
 
 async function saveValue() {
-	await post("save", [field("passphrase").value, typed(), field("replace").checked ? "1" : ""]);
-	end("The value is in the vault. You can close this page.");
+	const grant = state.grants && field("grant").checked;
+
+	await post("save", [field("passphrase").value, typed(), field("replace").checked ? "1" : "", grant ? "1" : "",
+	    field("again").value]);
+	end("The value is in the vault" + (!state.grants ? "" : grant ? ", and the servers are granted it"
+	    : ", and the servers are not granted it") + ". You can close this page.");
 }
 
 async function saveKey() {

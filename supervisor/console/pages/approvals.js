@@ -74,7 +74,7 @@ function proposalDetail(approval) {
 	approval.kind === "new-path" && detail.current ? element("p", {}, "The project declares this path already.") : null,
 	difference(detail.current, detail.proposed),
 	detail.reason ? element("p", {}, "The agent says: ", element("code", {}, detail.reason)) : null,
-	element("dl", {}, ...term("Project", detail.project), ...term("Used by", (detail.servers || []).join(", "))),
+	element("dl", {}, ...term("Project", detail.project), ...term("Used by", (detail.servers || []).map((one) => one.server).join(", "))),
 	element("details", {}, element("summary", {}, "As it was sent"), sent(approval))];
 }
 
