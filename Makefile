@@ -1045,36 +1045,49 @@ $B/bare/%.o: %.c | $B/gen/stamp
 $(LIBEXEC)/kennel-shim: $(addprefix $B/bare/,$(SHIM))
 	$(call link,-static-pie -nostdlib -Wl$(,)--no-dynamic-linker$(,)-S,)
 	@! readelf -rW $@ | grep R_ || { rm -f $@; exit 1; }
+LIBRARIES_leash = libcap-ng libnl-3.0 libsodium
 $(LIBEXEC)/kennel-leash: $(call obj,$(LEASH))
-	$(call link,$(LINKSTATIC),$(call PKG_STATIC,libcap-ng libnl-3.0 libsodium))
+	$(call link,$(LINKSTATIC),$(call PKG_STATIC,$(LIBRARIES_leash)))
+LIBRARIES_egress = libsodium
 $(LIBEXEC)/kennel-egress: $(call obj,$(EGRESS))
-	$(call link,$(LINKSTATIC),$(call PKG_STATIC,libsodium))
+	$(call link,$(LINKSTATIC),$(call PKG_STATIC,$(LIBRARIES_egress)))
+LIBRARIES_dial = libsodium
 # The one that is not static: the host's name services are modules of its library.
 $(LIBEXEC)/kennel-dial: $(call obj,$(DIAL))
-	$(call link,-pie,-Wl$(,)-Bstatic $(call PKG_LIBS,libsodium) -Wl$(,)-Bdynamic)
+	$(call link,-pie,-Wl$(,)-Bstatic $(call PKG_LIBS,$(LIBRARIES_dial)) -Wl$(,)-Bdynamic)
+LIBRARIES_remote = libsodium libcurl
 # In a cell, which shows it the shared libraries of the host like those of any server.
 $(LIBEXEC)/kennel-remote: $(call obj,$(REMOTE))
 	$(call link,-pie,-Wl$(,)-Bstatic $(call PKG_LIBS,libsodium) -Wl$(,)-Bdynamic $(call PKG_LIBS,libcurl))
+LIBRARIES_console = libmicrohttpd
+LIBRARIES_form = libsodium libmicrohttpd
 # libmicrohttpd has no static form without the TLS that it does not use here.
 $(LIBEXEC)/kennel-console: $(call obj,$(CONSOLE))
-	$(call link,-pie,$(call PKG_LIBS,libmicrohttpd))
+	$(call link,-pie,$(call PKG_LIBS,$(LIBRARIES_console)))
 $(LIBEXEC)/kennel-form: $(call obj,$(FORM))
 	$(call link,-pie,-Wl$(,)-Bstatic $(call PKG_LIBS,libsodium) -Wl$(,)-Bdynamic $(call PKG_LIBS,libmicrohttpd))
+LIBRARIES_recorder = sqlite3 libsodium
 $(LIBEXEC)/kennel-recorder: $(call obj,$(RECORDER))
-	$(call link,$(LINKSTATIC),$(call PKG_STATIC,sqlite3 libsodium))
+	$(call link,$(LINKSTATIC),$(call PKG_STATIC,$(LIBRARIES_recorder)))
+LIBRARIES_verify = sqlite3 libsodium
 $(LIBEXEC)/kennel-verify: $(call obj,$(VERIFY))
-	$(call link,$(LINKSTATIC),$(call PKG_STATIC,sqlite3 libsodium))
+	$(call link,$(LINKSTATIC),$(call PKG_STATIC,$(LIBRARIES_verify)))
+LIBRARIES_keeper = libsodium
 $(LIBEXEC)/kennel-keeper: $(call obj,$(KEEPER))
-	$(call link,$(LINKSTATIC),$(call PKG_STATIC,libsodium))
+	$(call link,$(LINKSTATIC),$(call PKG_STATIC,$(LIBRARIES_keeper)))
+LIBRARIES_fido = libsodium jansson libfido2 libcrypto
 # Not static: libfido2 is linked with the host's libudev, which has no static form.
 $(LIBEXEC)/kennel-fido: $(call obj,$(FIDO))
 	$(call link,-pie,-Wl$(,)-Bstatic $(call PKG_LIBS,libsodium jansson) -Wl$(,)-Bdynamic $(call PKG_LIBS,libfido2 libcrypto))
+LIBRARIES_secret = libassuan libsodium
 $(LIBEXEC)/kennel-secret: $(call obj,$(SECRET))
-	$(call link,$(LINKSTATIC),$(call PKG_STATIC,libassuan libsodium))
+	$(call link,$(LINKSTATIC),$(call PKG_STATIC,$(LIBRARIES_secret)))
+LIBRARIES_ship = sqlite3 libsodium
 $(LIBEXEC)/kennel-ship: $(call obj,$(SHIP))
-	$(call link,$(LINKSTATIC),$(call PKG_STATIC,sqlite3 libsodium))
+	$(call link,$(LINKSTATIC),$(call PKG_STATIC,$(LIBRARIES_ship)))
+LIBRARIES_kennel = libseccomp jansson ncursesw sqlite3 libsodium libpcre2-8
 $(BIN)/kennel: $(call obj,$(KENNEL))
-	$(call link,$(LINKSTATIC),$(call PKG_STATIC,libseccomp jansson ncursesw sqlite3 libsodium libpcre2-8))
+	$(call link,$(LINKSTATIC),$(call PKG_STATIC,$(LIBRARIES_kennel)))
 
 define link
 	@mkdir -p $(@D)
@@ -1906,7 +1919,7 @@ check-links: $(PROGRAMS) $(call obj,$(LEASH) $(SHIM))
 	    KENNEL="$(sort $(KENNEL))" RECORDER="$(RECORDER)" \
 	    CONSOLE="$(CONSOLE)" EGRESS="$(EGRESS)" DIAL="$(DIAL)" REMOTE="$(REMOTE)" VERIFY="$(VERIFY)" FIDO="$(FIDO)" FORM="$(FORM)" SHIP="$(SHIP)" SHIM="$(SHIM)" BASE_SMALL="$(BASE_SMALL)" \
 	    LEASH="$(LEASH)" KEEPER="$(KEEPER)" SECRET="$(SECRET)" \
-	    KENNEL_LIBS="$(call PKG_STATIC,libseccomp jansson ncursesw sqlite3 libsodium libpcre2-8)" \
+	    KENNEL_LIBS="$(call PKG_STATIC,$(LIBRARIES_kennel))" \
 	    sh tests/check/links.sh
 check-libc: $(PROGRAMS)
 	@OBJ="$(OBJ)" GEN="$B/gen" CC="$(CC)" CONFINED="$(CONFINED)" \
@@ -1915,6 +1928,30 @@ check-libc: $(PROGRAMS)
 check-accessor: $(call obj,$(sort $(LEASH) $(KENNEL)))
 	@OBJ="$(OBJ)" CC="$(CC)" SECRET_EXPOSERS="$(SECRET_EXPOSERS)" \
 	    sh tests/check/accessor.sh
+# The programs in the order of docs/ARCHITECTURE.md; make programs: writes its table.
+MEASURED = kennel leash egress dial shim remote recorder verify ship keeper fido secret form console
+OBJECTS_kennel = $(KENNEL)
+OBJECTS_leash = $(LEASH)
+OBJECTS_egress = $(EGRESS)
+OBJECTS_dial = $(DIAL)
+OBJECTS_shim = $(SHIM)
+OBJECTS_remote = $(REMOTE)
+OBJECTS_recorder = $(RECORDER)
+OBJECTS_verify = $(VERIFY)
+OBJECTS_ship = $(SHIP)
+OBJECTS_keeper = $(KEEPER)
+OBJECTS_fido = $(FIDO)
+OBJECTS_secret = $(SECRET)
+OBJECTS_form = $(FORM)
+OBJECTS_console = $(CONSOLE)
+MEASURE = GEN="$B/gen" PROGRAMS="$(MEASURED)" \
+	    $(foreach p,$(MEASURED),OBJECTS_$(p)="$(OBJECTS_$(p))" LIBRARIES_$(p)="$(LIBRARIES_$(p))") \
+	    sh tests/check/programs.sh
+check-programs: $B/gen/stamp
+	@$(MEASURE)
+programs: $B/gen/stamp
+	@UPDATE=1 $(MEASURE)
+.PHONY: check-programs programs
 check-includes:
 	@sh tests/check/includes.sh
 check-compile-fail:

@@ -290,7 +290,7 @@ def dialogs_jobs(stage, user):
 
 
 def check_jobs():
-    made = ("check-links", "check-libc", "check-accessor", "check-includes", "check-compile-fail")
+    made = ("check-links", "check-libc", "check-accessor", "check-includes", "check-compile-fail", "check-programs")
     for target in made:
         yield Job(target, ["make", "-s", target])
     for p in sorted(glob.glob(ROOT + "/tests/check/[a-z]*.sh")):
