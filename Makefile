@@ -675,6 +675,7 @@ KENNEL = \
 	supervisor/install/npm.o \
 	supervisor/install/npm_settings.o \
 	supervisor/install/package.o \
+	supervisor/install/publisher.o \
 	supervisor/install/python.o \
 	supervisor/install/signature_report.o \
 	supervisor/install/signatures.o \

@@ -3,6 +3,7 @@
  */
 #include "shim/help/near_word.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #define NEAR_LEN_MAX 32 /* longer words have no near one */
@@ -37,6 +38,16 @@ edits(const char *a, size_t a_n, const char *b, size_t b_n)
 		cur = t;
 	}
 	return prev[b_n];
+}
+
+size_t
+near_edits(const char *a, const char *b)
+{
+	size_t a_n = strlen(a), b_n = strlen(b);
+
+	if (a_n > NEAR_LEN_MAX || b_n > NEAR_LEN_MAX)
+		return SIZE_MAX;
+	return edits(a, a_n, b, b_n);
 }
 
 const char *

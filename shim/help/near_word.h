@@ -10,4 +10,8 @@
  * none is similar.  The list may contain NULL. */
 const char *near_word(const char *word, const char *const *list, size_t n);
 
+/* Typing errors between two words: a character is inserted, left out, replaced, or swapped with
+ * its neighbour. SIZE_MAX: one of them is longer than 32 bytes. */
+size_t near_edits(const char *a, const char *b);
+
 #endif

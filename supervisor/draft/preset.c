@@ -82,17 +82,30 @@ is_bare(const char *path)
 				 "0123456789-._/@+:=,%")] == '\0';
 }
 
+bool
+preset_package(const char *text, char ret[256])
+{
+	const char *value = find_line(text, "let package = "), *at, *next;
+	size_t line = value == NULL ? 0 : strcspn(value, "\n");
+	int n;
+
+	at = value == NULL ? NULL : memmem(value, line, "/node_modules/", 14);
+	while (at != NULL && (next = memmem(at + 1, (size_t)(value + line - at - 1),
+				  "/node_modules/", 14)) != NULL)
+		at = next;
+	if (at == NULL)
+		return false;
+	at += strlen("/node_modules/");
+	n = (int)(value + line - at);
+	return n < 256 && snprintf(ret, 256, "%.*s", n, at) == n;
+}
+
 static bool
 is_for_package(const char *text, const char *package)
 {
-	const char *value = find_line(text, "let package = "), *at;
-	size_t n = strlen(package);
+	char name[256];
 
-	at = value == NULL ? NULL : strstr(value, "/node_modules/");
-	if (at == NULL || at > value + strcspn(value, "\n"))
-		return false;
-	at += strlen("/node_modules/");
-	return strncmp(at, package, n) == 0 && at[n] == '\n';
+	return preset_package(text, name) && strcmp(name, package) == 0;
 }
 
 /* Of Python: by the program that it starts from its virtual environment. */
@@ -138,8 +151,9 @@ preset_name(const struct draft *d)
 
 /* ---- the file ---------------------------------------------------------------- */
 
+/* The text, to be freed; NULL: it cannot be read, or is none. */
 static char *
-try_file(const struct draft *d, const char *name, const char *path)
+read_preset(const char *path)
 {
 	char *text = NULL;
 	size_t len;
@@ -149,38 +163,61 @@ try_file(const struct draft *d, const char *name, const char *path)
 		return NULL;
 	r = fd_slurp(fd, PRESET_MAX, &text, &len);
 	fd_close(&fd);
-	if (r < 0)
-		return NULL;
-	if (strlen(text) == len &&
-	    (d->package.name[0] != '\0' ? is_for_package(text, name)
-					: is_for_program(text, name)))
+	if (r == 0 && strlen(text) == len)
 		return text;
 	free(text);
 	return NULL;
 }
 
-char *
-preset_for(const struct draft *d)
+void
+presets_each(void (*fn)(void *arg, const char *text), void *arg)
 {
-	const char *folder = paths_presets_dir(), *name = preset_name(d);
-	char path[2 * PATH_MAX], *text = NULL;
+	const char *folder = paths_presets_dir();
+	char path[2 * PATH_MAX];
 	struct dirent *e;
-	DIR *dir;
+	DIR *dir = folder == NULL ? NULL : opendir(folder);
 
-	if (folder == NULL || name == NULL || !is_bare(d->package.root) ||
-	    !is_bare(d->program) || !is_bare(d->modules) || !is_bare(d->work))
-		return NULL;
-	dir = opendir(folder);
-	if (dir == NULL)
-		return NULL;
-	while (text == NULL && (e = readdir(dir)) != NULL) {
+	while (dir != NULL && (e = readdir(dir)) != NULL) {
+		char *text;
+
 		if (strstr(e->d_name, ".kennel") == NULL)
 			continue;
 		(void)snprintf(path, sizeof(path), "%s/%s", folder, e->d_name); /* fits */
-		text = try_file(d, name, path);
+		text = read_preset(path);
+		if (text != NULL)
+			fn(arg, text);
+		free(text);
 	}
-	(void)closedir(dir); /* read-only */
-	return text;
+	if (dir != NULL)
+		(void)closedir(dir); /* read-only */
+}
+
+struct wanted {
+	const struct draft *d;
+	const char *name;
+	char *text; /* the first that fits */
+};
+
+static void
+take_preset(void *arg, const char *text)
+{
+	struct wanted *w = arg;
+
+	if (w->text == NULL &&
+	    (w->d->package.name[0] != '\0' ? is_for_package(text, w->name)
+					   : is_for_program(text, w->name)))
+		w->text = strdup(text);
+}
+
+char *
+preset_for(const struct draft *d)
+{
+	struct wanted w = {.d = d, .name = preset_name(d)};
+
+	if (w.name != NULL && is_bare(d->package.root) && is_bare(d->program) &&
+	    is_bare(d->modules) && is_bare(d->work))
+		presets_each(take_preset, &w);
+	return w.text;
 }
 
 /* The file that a variable names, where its directory has other things or is not one to

@@ -232,6 +232,8 @@ package_install(const struct package_source *from, const struct package_options 
 	}
 	if (status == 0)
 		status = check_signatures(&in, options->require_signatures);
+	if (status == 0 && in.dir == NULL)
+		publisher_tell(&in, from->name);
 	if (status == 0 && options->scripts)
 		status = installer_scripts(&in);
 	if (status == 0)

@@ -229,6 +229,11 @@ if words[0] == "install":
         json.dump({"dependencies": {name: locked["node_modules/" + name]["version"]}}, f)
     with open(modules + "/.package-lock.json", "w") as f:
         json.dump({"packages": locked}, f)
+elif words[0] == "view":
+    name, _, version = words[1].rpartition("@")
+    d = json.loads(get("/" + name))
+    fields = {k: v for k, v in d["versions"][version].get("view", {}).items() if k in words}
+    print(json.dumps(dict(fields, name=name, version=version)))
 elif words[:2] == ["audit", "signatures"]:
     said = get("/-/npm/v1/said").decode()
     print(said)
