@@ -28,7 +28,7 @@ struct tools_found {
  */
 int init_tools_list(
     const char *purpose, const char *file, const char *name, struct tools_found *ret);
-/* The name of a tool, and whether both its annotations and its name say that it reads.
+/* The name of a tool, and whether both its annotations and its name call it a reading one.
  * False: no plain name. */
 bool init_tool(struct json definition, char name[INIT_TOOL_MAX], bool *ret_reads);
 /* Writes the lines, or one line for all tools if they are not known. */

@@ -151,7 +151,7 @@ preset_name(const struct draft *d)
 
 /* ---- the file ---------------------------------------------------------------- */
 
-/* The text, to be freed; NULL: it cannot be read, or is none. */
+/* The text, to be freed; NULL: it cannot be read, or has a NUL. */
 static char *
 read_preset(const char *path)
 {

@@ -71,17 +71,9 @@ enum signatures signatures_of(int status, const char *output, char ret_why[256])
 
 /* ---- publisher.c ----------------------------------------------------------------- */
 
-#define PUBLISHER_LINE_MAX 512
-
-/* Prints what the registry says of the package NAME that is in the staging directory: by
- * whom and when it was published, and whether with a provenance. Warns of a name that is
+/* Prints what the registry says of the package NAME that is in the staging directory:
+ * its publisher, the date, and whether with a provenance. Warns of a name that is
  * close to a known one. Never fails: what is not known is said. */
 void publisher_tell(const struct installer *, const char *name);
-
-/* The line for what `npm view --json` printed; now: seconds of Unix time. */
-void publisher_line(const char *output, const char *name, const char *version, long now,
-    char ret[PUBLISHER_LINE_MAX]);
-/* May one name be taken for the other? Of names that are equal it may not. */
-bool publisher_close(const char *a, const char *b);
 
 #endif

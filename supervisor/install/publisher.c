@@ -20,14 +20,15 @@
 #include "supervisor/json/json.h"
 #include "supervisor/launch/find/policy_files.h"
 
-#define POLICY_MAX  (1u << 20)
-#define SHORT_NAME  8 /* characters: below, one typing error makes a name close */
-#define SECONDS_DAY 86400
-#define TEXT_MAX    128
+#define POLICY_MAX         (1u << 20)
+#define SHORT_NAME         8 /* characters: below, one typing error makes a name close */
+#define SECONDS_DAY        86400
+#define PUBLISHER_LINE_MAX 512
+#define TEXT_MAX           128
 
 /* ---- what the registry says ---------------------------------------------------------- */
 
-/* A text member, printable; "": there is none. */
+/* A text member, printable; "" if it is missing. */
 static void
 text_of(struct json object, const char *key, char ret[4 * TEXT_MAX])
 {
@@ -55,7 +56,7 @@ publisher_of(struct json said, char ret[4 * TEXT_MAX])
 		ret[n - 1] = '\0';
 }
 
-/* ", on DATE (N days ago)", from a time of RFC 3339; "": it is none. */
+/* ", on DATE (N days ago)", from a time of RFC 3339; "" for another text. */
 static void
 put_age(const char *text, long now, char *out, size_t cap)
 {
@@ -69,8 +70,9 @@ put_age(const char *text, long now, char *out, size_t cap)
 		    age == 1 ? "" : "s");
 }
 
-void
-publisher_line(const char *output, const char *name, const char *version, long now,
+/* The line for what `npm view --json` printed; now: seconds of Unix time. */
+static void
+put_line(const char *output, const char *name, const char *version, long now,
     char ret[PUBLISHER_LINE_MAX])
 {
 	char who[4 * TEXT_MAX] = "", when[4 * TEXT_MAX] = "", key[TEXT_MAX], age[64];
@@ -145,8 +147,9 @@ is_common(const char *base)
 	return strlen(base) < SHORT_NAME;
 }
 
-bool
-publisher_close(const char *a, const char *b)
+/* May one name be taken for the other? Not if they are equal. */
+static bool
+is_close(const char *a, const char *b)
 {
 	const char *base = base_of(a), *other = base_of(b);
 	size_t scope = (size_t)(base - a), d;
@@ -169,7 +172,7 @@ struct close {
 static void
 compare(struct close *c, const char *name, const char *whose)
 {
-	if (c->warned || !publisher_close(c->name, name))
+	if (c->warned || !is_close(c->name, name))
 		return;
 	c->warned = true;
 	log_warn("the name %s is close to %s, %s: check that it is the package that you "
@@ -226,7 +229,7 @@ publisher_tell(const struct installer *in, const char *name)
 	if (package_read(root, &package) < 0)
 		package.version[0] = '\0';
 	output = ask(in, name, package.version);
-	publisher_line(output, name, package.version, (long)time(NULL), line);
+	put_line(output, name, package.version, (long)time(NULL), line);
 	printf("%s\n", line);
 	free(output);
 	if (config != NULL) {

@@ -13,7 +13,7 @@
 /*
  * A grant names one policy by its id, so an edited policy has none. After this start was
  * refused with -ESTALE: grants again what was granted to this server under an earlier policy, if the
- * semantic diff says that the present one allows the server nothing more. Does nothing
+ * semantic diff finds that the present one allows the server nothing more. Does nothing
  * for a signed policy. file: as for find_policy. True: something was granted, and a
  * start may succeed now; every failure was reported by the start.
  */

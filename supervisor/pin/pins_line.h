@@ -9,7 +9,7 @@
 #include "supervisor/launch/launch.h"
 
 /*
- * Says that the policy does not name this pins file yet, and adds the line if add is
+ * Reports a policy that does not name this pins file yet, and adds the line if add is
  * true, or after a yes on the terminal. Does nothing if there is such a line. A sealed
  * policy, and a text of another user, are left alone. Returns an exit status.
  */
