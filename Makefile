@@ -1289,6 +1289,8 @@ UNIT_install = \
 UNIT_starter	= supervisor/launch/starter.o $(BASE) shim/base/close_others.o
 UNIT_startable	= supervisor/serve/launcher/startable.o $(sort shim/base/close_others.o $(UNIT_registry))
 UNIT_open_check	= supervisor/serve/open_check.o $(UNIT_frame)
+UNIT_budget	= supervisor/mcp/line/budget.o
+UNIT_pages	= $(UNIT_frame)
 UNIT_parked	= supervisor/serve/parked.o $(UNIT_frame)
 UNIT_hub_wire = \
 	$(BASE_SMALL) \
@@ -1648,6 +1650,7 @@ UNITS = \
 	backoff \
 	base \
 	byte_exact \
+	budget \
 	call_limits \
 	cell \
 	check_rules \
@@ -1701,6 +1704,7 @@ UNITS = \
 	nsswitch \
 	own_tools \
 	open_check \
+	pages \
 	parked \
 	parse \
 	path_holders \
@@ -2024,6 +2028,7 @@ FUZZ_id		= \
 	supervisor/mcp/line/id.o \
 	$(FUZZ_json)
 FUZZ_frame	= supervisor/mcp/line/frame.o $(FUZZ_json)
+FUZZ_pages	= supervisor/mcp/line/pages.o $(FUZZ_json)
 # kennel serve but what starts it, confines it, starts its servers and asks a person
 FUZZ_hub = $(sort \
 	$(filter supervisor/serve/%,$(filter-out supervisor/serve/hub.o supervisor/serve/hub_control.o \
@@ -2166,6 +2171,7 @@ FUZZ = \
 	nsswitch \
 	oauth_reply \
 	oauth_text \
+	pages \
 	parse \
 	pins \
 	placeholder \

@@ -118,6 +118,14 @@ hub_control_changed(struct hub *h)
 		server_report_state(h->server[i], &row);
 }
 
+/* ---- hub_control.c: no client waits ------------------------------------------------------ */
+
+void
+server_sought(struct server *s, bool exists)
+{
+	(void)s, (void)exists;
+}
+
 /* ---- secrets_tools.c: its tools are denied, as `facet deny secrets` does ---------------- */
 
 void
@@ -125,6 +133,12 @@ secrets_call(
     struct hub *h, struct incoming *in, enum own_tool_id id, struct json arguments)
 {
 	reply_error(h, in, RPC_REFUSED, "denied");
+}
+
+void
+secrets_withdraw(struct hub *h)
+{
+	(void)h;
 }
 
 bool
