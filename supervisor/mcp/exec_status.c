@@ -184,6 +184,18 @@ session_exec_refused(struct session *s, const struct session_refusal *refusal)
 		remember(s, refusal);
 }
 
+bool
+result_is_error(struct json result)
+{
+	static const char word[] = "isError";
+	struct json failed;
+
+	/* Fast path: no search by members in a result that has no such word. */
+	return result.type == JSON_IS_OBJECT &&
+	       memmem(result.at, result.len, word, sizeof(word) - 1) != NULL &&
+	       json_get(result, word, &failed) == 0 && failed.type == JSON_IS_TRUE;
+}
+
 /* True if this text indicates that a tool failed. Checks both ends, because the
  * middle is the tool's output. */
 static bool

@@ -174,6 +174,19 @@ note_version(struct session *s, const struct json_message *m)
 		s->version = mcp_version_find(text, len);
 }
 
+static const char *
+outcome_of(const struct call *call, struct json result)
+{
+	const struct method *known = call->known;
+
+	if (result.type == JSON_IS_NONE)
+		return "error";
+	return known != NULL && known->gate == GATE_TOOL && known->where == WHERE_NAME &&
+		       result_is_error(result)
+		   ? "tool-error"
+		   : "ok";
+}
+
 static enum verdict
 server_answer(struct session *s, const struct json_message *m)
 {
@@ -207,7 +220,7 @@ server_answer(struct session *s, const struct json_message *m)
 	if (spell_id(s, m->top[TOP_ID], call) < 0)
 		s->error = -ENOMEM;
 	session_done(s, &s->asked, call, m->top[result ? TOP_RESULT : TOP_ERROR],
-	    result ? "ok" : "error");
+	    outcome_of(call, m->top[TOP_RESULT]));
 	return PASS;
 }
 

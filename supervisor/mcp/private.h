@@ -364,6 +364,8 @@ void programs_progressed(struct call *, struct json params);
 bool programs_ping(struct session *, const struct json_message *);
 /* Before the answer to this call is passed on: adds explanations for the agent. */
 void programs_explain(struct session *, const struct call *, const struct json_message *);
+/* Did the tool fail, by its result? */
+bool result_is_error(struct json result);
 /* Reads the leash's reports so far, for the answers about to be passed on. */
 void programs_hear(struct session *);
 

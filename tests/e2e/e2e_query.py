@@ -228,11 +228,29 @@ def counted():
     env = decided_session()
     got = [(t["server"], t["name"], t["calls"], t["refused"], t["errors"]) for t in rows("tools", env=env)]
     equal(got, [("t", "echo", 1, 0, 0), ("t", "env", 0, 2, 0)])
+    equal([t["tool_errors"] for t in rows("tools", env=env)], [0, 0])
     equal([t["name"] for t in rows("tools", "env", env=env)], ["env"])
     page = re.search(r"<h2[^>]*>Tools</h2>.*?</table>", ask("report", env=env).decode(), re.S).group(0)
     cells = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in page.split("<tr")[2:]]
     equal([tuple(re.sub("<.*?>", "", c) for c in row[1:5]) for row in cells],
           [("echo", "1", "0", "0"), ("env", "0", "2", "0")])
+
+
+@test("a result that says that the tool failed is an outcome: tool, tools and OCSF have it")
+def tool_errors():
+    env = {"KENNEL_HOME": TMP + "/tool-errors"}
+    os.makedirs(env["KENNEL_HOME"], mode=0o700)
+    s = kennel_run(toy_policy("    exec allow /bin/echo **\n"), env=env)
+    s.initialize()
+    s.call("exec", argv=["/nope/tool"], fail=True)
+    s.call("exec", argv=["/bin/echo", '{"isError":true}'])  # controls: only the member of the result counts
+    s.text("echo", text='"isError":true')
+    s.close()
+    check(wait_for(lambda: not descendants(os.getpid()), 8), "the recorder stays")
+    equal([(t["name"], t["outcome"]) for t in rows("tool", env=env)], [("exec", "tool-error"), ("exec", "ok"), ("echo", "ok")])
+    equal({t["name"]: (t["calls"], t["errors"], t["tool_errors"]) for t in rows("tools", env=env)}, {"exec": (2, 0, 1), "echo": (1, 0, 0)})
+    ocsf = [json.loads(x) for x in ask("export", "--format", "ocsf", "--kind", "call", env=env).splitlines()]
+    equal([e["status_id"] for e in ocsf if e["action_id"] == 3 and e.get("resources")], [2, 1, 1])
 
 
 @test("an allowed call names the line that grants it: audit tool, why and --rule")

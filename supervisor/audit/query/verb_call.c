@@ -213,10 +213,12 @@ static const struct column tools_column[] = {
     {"calls", CELL_NUMBER, 8},
     {"refused", CELL_NUMBER, 8},
     {"errors", CELL_NUMBER, 8},
+    {"tool_errors", CELL_NUMBER, 8},
     {"last", CELL_TIME, 24},
 };
 
-/* The row of a tool: n is its calls, sum the refused ones, most the errors. */
+/* The row of a tool: n is its calls, sum the refused ones, most the errors, extra[0] the
+ * results of a tool that failed. */
 enum { IS_TOOL = 8 };
 
 static struct group_row *
@@ -236,7 +238,8 @@ row_of_tool(struct ask *ask, const struct log_record *record)
 static bool
 is_error(const struct log_record *answer)
 {
-	static const char *const fine[] = {"ok", "cancelled", "answered by kennel"};
+	static const char *const fine[] = {
+	    "ok", "tool-error", "cancelled", "answered by kennel"};
 
 	for (size_t i = 0; i < ARRAY_LEN(fine); i++)
 		if (log_record_is(answer, "outcome", fine[i]))
@@ -253,6 +256,7 @@ count_answer(
 	bool forwarded =
 	    (call->flag & WAITS) != 0 || log_record_find(answer, "result_sha256") != NULL;
 
+	tool->extra[0] += log_record_is(answer, "outcome", "tool-error");
 	if (!forwarded)
 		tool->sum++;
 	else if (is_error(answer))
@@ -303,6 +307,7 @@ end_tools(struct ask *ask)
 		table_number(table, row[i]->n);
 		table_number(table, row[i]->sum);
 		table_number(table, row[i]->most);
+		table_number(table, row[i]->extra[0]);
 		table_number(table, row[i]->last_ts);
 	}
 	return row != NULL ? 0 : -ENOMEM;

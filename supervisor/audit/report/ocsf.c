@@ -188,6 +188,23 @@ put_finding(FILE *out, const struct log_record *record)
 
 /* ---- a record ------------------------------------------------------------------------- */
 
+/* Of an answer, which has no verdict: did what was asked succeed? */
+static int
+status_of_answer(const struct log_record *record)
+{
+	static const struct {
+		const char *outcome;
+		int status;
+	} row[] = {
+	    {"ok", 1}, {"error", 2}, {"tool-error", 2}, {"timeout", 2}, {"gone", 2}};
+
+	for (size_t i = 0; i < ARRAY_LEN(row); i++)
+		if (strcmp(record->kind, "call") == 0 &&
+		    log_record_is(record, "outcome", row[i].outcome))
+			return row[i].status;
+	return 99;
+}
+
 /* The security_control profile: the decision, and its rule. */
 static void
 put_control(FILE *out, const struct log_record *record)
@@ -207,7 +224,8 @@ put_control(FILE *out, const struct log_record *record)
 		i++;
 	fprintf(out,
 	    ",\"severity_id\":%d,\"action_id\":%d,\"disposition_id\":%d,\"status_id\":%d",
-	    row[i].severity, row[i].action, row[i].disposition, row[i].status);
+	    row[i].severity, row[i].action, row[i].disposition,
+	    row[i].verdict != NULL ? row[i].status : status_of_answer(record));
 	put_pair(out, ",", "status_detail", log_record_text(record, "reason"));
 	put_pair(out, ",\"firewall_rule\":{", "name", log_record_text(record, "rule"));
 	fprintf(out, "%s", log_record_text(record, "rule") != NULL ? "}" : "");
