@@ -34,6 +34,7 @@ struct approval {
 	uint32_t number, kind, cut, factor; /* enum question_factor */
 	bool destructive;                   /* as its reviewed definition says */
 	bool ambiguous;                     /* its detail has no canonical form */
+	bool once_only; /* for each use: a yes for the session is one for once */
 	uint64_t waits_ms, left_ms;
 	uint32_t refused; /* times in 10 min that its server and subject were */
 	const char *server, *method, *subject, *detail, *rule, *because, *request;
@@ -78,6 +79,7 @@ const char *session_error(int r);
 /* What an answer must refer to. */
 struct approval_found {
 	uint32_t kind, cut, factor;
+	bool once_only;
 	uint8_t digest[QUESTION_DIGEST_LEN];
 	/* what the agent asks a person to do, of kinds 7 to 10 */
 	char subject[QUESTION_TEXT_MAX], detail[QUESTION_DETAIL_MAX];
@@ -164,5 +166,7 @@ void open_list_free(struct open_list *);
 
 void approval_print(FILE *, const struct approval *);
 void approval_print_json(FILE *, const struct approval *);
+/* Is it the form of an id that an agent is given for its request, "prov-" and 12 digits? */
+bool approval_is_request(const char *id);
 
 #endif

@@ -62,6 +62,7 @@ approval_read(struct wire_in *in, long pid, struct approval *ret)
 	ret->cut = (flags & QUESTION_CUT) != 0;
 	ret->destructive = (flags & QUESTION_DESTRUCTIVE) != 0;
 	ret->ambiguous = (flags & QUESTION_AMBIGUOUS) != 0;
+	ret->once_only = (flags & QUESTION_ONCE_ONLY) != 0;
 	ret->factor = wire_get_u32(in);
 	ret->waits_ms = wire_get_u64(in);
 	ret->left_ms = wire_get_u64(in);
@@ -161,8 +162,10 @@ find_at(int fd, const struct approval_id *id, struct approval_found *ret)
 		r = approval_read(&in, id->pid, &a);
 		if (r < 0 || !approval_id_names(id, &a))
 			continue;
-		*ret = (struct approval_found){
-		    .kind = a.kind, .cut = a.cut, .factor = a.factor};
+		*ret = (struct approval_found){.kind = a.kind,
+		    .cut = a.cut,
+		    .factor = a.factor,
+		    .once_only = a.once_only};
 		memcpy(ret->digest, a.digest.data, sizeof(ret->digest));
 		(void)snprintf(
 		    ret->subject, sizeof(ret->subject), "%s", a.subject); /* fits */

@@ -54,9 +54,8 @@ approval_print(FILE *out, const struct approval *a)
 	    (unsigned long long)a->left_ms / 1000);
 }
 
-/* Is it the id of an agent's request? A session cannot make it anything else. */
-static bool
-is_request(const char *id)
+bool
+approval_is_request(const char *id)
 {
 	static const char prefix[] = "prov-";
 	size_t n = sizeof(prefix) - 1;
@@ -94,7 +93,7 @@ approval_print_json(FILE *out, const struct approval *a)
 	    a->cut != 0 ? "false" : "true", a->ambiguous ? "false" : "true",
 	    (unsigned long long)a->waits_ms, (unsigned long long)a->left_ms);
 	hex_print(out, a->digest.data, a->digest.len);
-	if (is_request(a->request))
+	if (approval_is_request(a->request)) /* a session cannot make it anything else */
 		fprintf(out, "\",\"request\":\"%s\"", a->request);
 	else
 		fprintf(out, "\",\"request\":null");

@@ -222,6 +222,63 @@ check_shown(
 	return EXIT_USAGE;
 }
 
+/* The pending approval with an agent's id of its request. */
+static struct {
+	const char *request;
+	struct approval_id id;
+	uint32_t kind;
+	size_t n;
+} named;
+
+static void
+find_named(const struct approval *a)
+{
+	if (strcmp(a->request, named.request) != 0)
+		return;
+	named.n++;
+	named.kind = a->kind;
+	named.id = approval_id_of(a);
+}
+
+/* 0, or an exit status. */
+static int
+read_request(const char *text, const struct decision *d, struct approval_id *ret)
+{
+	long pid[SESSIONS_MAX];
+	size_t n = person_sockets(APPROVE_SOCKET, pid, SESSIONS_MAX);
+
+	named.request = text;
+	named.n = 0;
+	for (size_t i = 0; i < n; i++)
+		(void)session_list(
+		    pid[i], find_named); /* `list` reports one that is silent */
+	if (named.n == 0)
+		return approve_report(text, -ENOENT);
+	/* a proposal is asked again under the same id, when a manifest has changed */
+	if (named.n > 1 ||
+	    (named.kind >= QUESTION_METADATA && d->answer != ANSWER_DENY)) {
+		log_error("%s does not say which text was seen: allow it by the id that "
+			  "`kennel approve list` shows",
+		    text);
+		return EXIT_USAGE;
+	}
+	*ret = named.id;
+	return 0;
+}
+
+/* The id of an approval, or the one that an agent was given: 0, or an exit status. */
+static int
+read_id(const char *text, const struct decision *d, struct approval_id *ret)
+{
+	if (approval_id_read(text, ret) == 0)
+		return 0;
+	if (approval_is_request(text))
+		return read_request(text, d, ret);
+	log_error("invalid id: use one that `kennel approve list` shows, such as "
+		  "4711-1:0a1b2c3d");
+	return EXIT_USAGE;
+}
+
 int
 approve_answer(const char *text, const struct decision *d)
 {
@@ -229,11 +286,9 @@ approve_answer(const char *text, const struct decision *d)
 	struct approval_id id;
 	int r, status;
 
-	if (approval_id_read(text, &id) < 0) {
-		log_error("invalid id: use one that `kennel approve list` shows, such as "
-			  "4711-1:0a1b2c3d");
-		return EXIT_USAGE;
-	}
+	status = read_id(text, d, &id);
+	if (status != 0)
+		return status;
 	r = approval_find(&id, &found);
 	if (r == 0 && d->shown != NULL) {
 		status = check_shown(text, d->shown, &found);
@@ -258,9 +313,10 @@ approve_answer(const char *text, const struct decision *d)
 	if (r < 0)
 		return approve_report(text, r);
 	printf("%s %s%s\n", d->answer == ANSWER_DENY ? "denied" : "allowed", text,
-	    d->answer == ANSWER_SESSION ? " for the session"
-	    : d->answer == ANSWER_ONCE  ? " once"
-					: "");
+	    d->answer == ANSWER_DENY   ? ""
+	    : d->answer == ANSWER_ONCE ? " once"
+	    : found.once_only ? " once: it is asked for each use, not for a session"
+			      : " for the session");
 	return fflush(stdout) != 0 ? EXIT_FAILED : 0;
 }
 

@@ -246,6 +246,7 @@ enum {
 	QUESTION_CUT = 1,         /* subject and detail are incomplete */
 	QUESTION_DESTRUCTIVE = 2, /* a reviewed definition says so */
 	QUESTION_AMBIGUOUS = 4,   /* see struct question_text */
+	QUESTION_ONCE_ONLY = 8,   /* for each use: "session" counts as "once" */
 };
 
 struct approve_socket;

@@ -36,7 +36,8 @@ tell_question(struct person_client *c, const struct question *q)
 	wire_put_u32(&out, q->text.kind);
 	wire_put_u32(&out, (q->text.cut ? QUESTION_CUT : 0) |
 			       (q->text.destructive ? QUESTION_DESTRUCTIVE : 0) |
-			       (q->text.ambiguous ? QUESTION_AMBIGUOUS : 0));
+			       (q->text.ambiguous ? QUESTION_AMBIGUOUS : 0) |
+			       (q->text.once_only ? QUESTION_ONCE_ONLY : 0));
 	wire_put_u32(&out, q->text.factor);
 	wire_put_u64(&out, (now - q->asked_at) / LOOP_MS);
 	wire_put_u64(&out, q->until > now ? (q->until - now) / LOOP_MS : 0);

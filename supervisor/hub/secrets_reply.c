@@ -144,10 +144,10 @@ static const struct remedy {
 	"That request is over, or was never made.", false},
     [SECRETS_MISSING_SECRET] = {"missing-secret", "agent", "secrets_request_provision",
 	"A secret that the server needs is not in the vault.", true},
-    [SECRETS_NOT_GRANTED] = {"missing-secret", "user", "kennel approve",
-	"A secret that the server needs is not granted to it, as its policy is now. Run "
-	"`kennel approve list`, and allow it after a look at the policy; or run `kennel "
-	"secret grant` with --server and its name.",
+    [SECRETS_NOT_GRANTED] = {"missing-secret", "user", "kennel secret grant",
+	"A secret that the server needs is not granted to it, as its policy is now. "
+	"After a "
+	"look at the policy, run `kennel secret grant` with --server and its name.",
 	true},
     [SECRETS_VAULT_LOCKED] = {"vault-locked", "user", "kennel secret unlock",
 	"The vault is locked. Run `kennel secret unlock`.", true},

@@ -120,6 +120,8 @@ secrets_change_read(struct json arguments, const char *name, struct meta_change 
 		&c->has_pattern, a) ||
 	    !days_read(object, c, a) || !expires_read(object, c, a))
 		return false;
+	c->has_pattern =
+	    c->has_pattern && c->pattern[0] != '\0'; /* "": none is proposed */
 	why = meta_change_wrong(c);
 	if (why != NULL)
 		fail(a, SECRETS_INVALID_ARGUMENTS, "invalid arguments: %s", why);

@@ -143,7 +143,7 @@ def refused_grant():
     within("is not granted to server jira, which does not start without it: run `kennel secret grant %s --server jira`" % JIRA, t.out)
     s.settled(rid, "ok")
     equal(s.grants(), [])
-    s.lacks("not granted to this server", "kennel approve", "user")
+    s.lacks("not granted to this server", "kennel secret grant", "user")
     # the control: the command that was named
     s.secret("grant", JIRA, "--server", "jira")
     check(wait_for(lambda: not s.call().get("isError"), LONG) is not None, "the grant is enough")
@@ -301,6 +301,43 @@ def of_a_file():
     equal(t.done(), 0, t.out)
     s.works(rid)
     s.done()
+
+
+@test("the id that the agent was given names its request for kennel approve allow and deny; a proposal is allowed only by the id of the list", seconds=120)
+def by_request():
+    s = Fresh()
+    s.secret("init", "--stdin", stdin=PASSPHRASE)
+    rid = s.asks()
+    t = Typist([KENNEL, "approve", "allow", rid], s.env)
+    t.type("(yes or no): ", "yes")
+    t.type("The value (it is not shown): ", VALUE)
+    equal(t.done(), 0, t.out)
+    s.works(rid)
+    code, _, err = s.approve("allow", rid)
+    equal(code, 1, err)
+    within("no pending approval with id " + rid, err)
+    for bad in ("prov-", "prov-0123456789", "prov-0123456789ag", "prov-0123456789abc"):
+        equal(s.approve("deny", bad)[0], 64, bad)
+    rid = s.h.structured("secrets_propose_metadata", path=JIRA, fields={"description": "another", "pattern_id": ""})["request_id"]
+    equal(json.loads(s.question()["detail"])["proposed"], {"description": "another"}, "an empty pattern_id proposes none")
+    code, _, err = s.approve("allow", rid)
+    equal((code, s.status(rid)), (64, "pending"), err)
+    within("kennel approve list", err)
+    equal(s.approve("deny", rid)[0], 0)
+    s.settled(rid, "cancelled")
+    s.done()
+
+
+@test("C5 approve allow --session of what is asked for each use says that it counts once; the control is allowed for the session", seconds=120)
+def per_use():
+    for rule, said in (("per-call", "once: it is asked for each use, not for a session"), ("session", "for the session")):
+        s = Session("secret %s {\n    approve %s\n}\n" % (PATH, rule), vault=True)
+        rid = s.ask()
+        q = s.question()
+        code, out, err = s.approve("allow", q["id"], "--session")
+        equal((code, out), (0, "allowed %s %s\n" % (q["id"], said)), err)
+        s.settled(rid, "once" if rule == "per-call" else "session")
+        s.done()
 
 
 if __name__ == "__main__":

@@ -17,8 +17,8 @@ KENNEL_DATA = {"outcome": "refused", "cause": "not-stored", "variable": "GH", "p
 ONCE = "    oneshot\n"
 # of each text: who does what about it
 REMEDY = {"no vault found": ("agent", "secrets_request_provision"), "it is not in the vault": ("agent", "secrets_request_provision"),
-          "not granted to this server": ("user", "kennel approve"),
-          "the policy changed, and allows more than the one that it was granted to": ("user", "kennel approve"),
+          "not granted to this server": ("user", "kennel secret grant"),
+          "the policy changed, and allows more than the one that it was granted to": ("user", "kennel secret grant"),
           "vault-locked: a person unlocks it: kennel secret unlock": ("user", "kennel secret unlock")}
 
 
