@@ -200,6 +200,39 @@ def floods_serve():
         few(name)
 
 
+def updates(s, rid, seconds=20):
+    """How many updates of a resource came before the answer to rid."""
+    end, n = time.time() + seconds, 0
+    while True:
+        m = s.message(max(0.01, end - time.time()))
+        if m.get("id") == rid and "method" not in m:
+            check("result" in m, m)
+            return n
+        n += m.get("method") == "notifications/resources/updated"
+
+
+@test("a flood of updates of a resource that the agent has subscribed to: the calls are answered, the records are few", seconds=90)
+def subscribed():
+    flood = ["notifications/resources/updated", 3000, "notification", {"uri": "x://resources"}]
+    s = kennel_run(body(ALLOWED, flood=flood), "sub")
+    s.initialize()
+    s.send({"jsonrpc": "2.0", "id": "u", "method": "resources/subscribe", "params": {"uri": "x://resources"}})
+    check("result" in s.wait("u"), "control: it has subscribed")
+    for rid in ("c1", "c2"):
+        s.send({"jsonrpc": "2.0", "id": rid, "method": "tools/call", "params": {"name": "lists"}})
+        check(1 <= updates(s, rid), "control: the agent gets updates")
+    s.close()
+    few("sub")
+    h = served("subs", ALLOWED, flood=flood)
+    uri = [r["uri"] for r in h.ask("resources/list")["result"]["resources"] if r["uri"].endswith("x://resources")]
+    equal(len(uri), 1)
+    check("result" in h.ask("resources/subscribe", {"uri": uri[0]}), "control: it has subscribed")
+    for _ in range(2):
+        check(1 <= updates(h, h.post_call("subs.lists")), "control: the agent gets updates")
+    h.close()
+    few("subs")
+
+
 @test("the control: a server that asks ten times gets ten answers, and no request is counted", seconds=60)
 def asks_a_little():
     s = kennel_run(body(ALLOWED, flood=["roots/list", 10, "request", {}]), "ten")
