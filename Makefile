@@ -757,6 +757,7 @@ KENNEL = \
 	supervisor/secrets/value_request.o \
 	supervisor/serve/agent.o \
 	supervisor/serve/approvals/file_question.o \
+	supervisor/serve/approvals/refused_calls.o \
 	supervisor/serve/asked/asked_text.o \
 	supervisor/serve/asked/task_ids.o \
 	supervisor/serve/bridge.o \

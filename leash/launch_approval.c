@@ -200,8 +200,10 @@ take_answer(struct uses *u, uint32_t number, uint32_t answer)
 	u->state[number - 1] = ANSWERED;
 	if (answer == LEASH_ONCE || answer == LEASH_SESSION)
 		return 0;
-	if (answer == LEASH_DENY)
+	if (answer == LEASH_DENY) {
+		launch_refused_by(u->l, LEASH_CAUSE_DENIED, row_of(u->l, number - 1));
 		return withheld(u, number - 1, "a person denied its use");
+	}
 	return withheld(u, number - 1,
 	    "approval of its use timed out; answer in time with kennel approve");
 }

@@ -150,8 +150,9 @@ enum leash_cause {
 	LEASH_CAUSE_NOT_GRANTED, /* to this server, under no policy */
 	LEASH_CAUSE_NO_VALUE,    /* its source has none for another reason */
 	LEASH_CAUSE_UNFIT,       /* the value is too weak, or has too many parts */
-	LEASH_CAUSE_UNAPPROVED,  /* its use was not approved */
+	LEASH_CAUSE_UNAPPROVED,  /* its use was not approved: nobody answered */
 	LEASH_CAUSE_STALE,       /* granted to this server, under another policy */
+	LEASH_CAUSE_DENIED,      /* a person refused its use */
 	LEASH_CAUSE_END
 };
 

@@ -269,6 +269,10 @@ void approve_on_reopen(struct approve_socket *, const struct approve_reopen *);
 /* Has a person refused (refusals.h) the tool, resource, prompt, program or host of this
  * name? */
 bool question_is_refused(const struct queue *, const char *subject);
+/* Would it be refused unasked? */
+bool question_would_refuse(const struct queue *, const struct question_text *);
+/* A person has refused it in another process of this session. */
+void question_note_refused(struct queue *, const struct question_text *);
 /* It is asked about again. */
 void question_reopen(struct queue *, const char *subject);
 /* Answers with OK every question for a value of this path of a secret, or for a file with

@@ -356,6 +356,18 @@ question_is_refused(const struct queue *q, const char *subject)
 	return refusals_about(&q->refused, subject);
 }
 
+bool
+question_would_refuse(const struct queue *q, const struct question_text *text)
+{
+	return refusals_cover(&q->refused, text, loop_now());
+}
+
+void
+question_note_refused(struct queue *q, const struct question_text *text)
+{
+	refusals_note(&q->refused, text, loop_now());
+}
+
 void
 question_reopen(struct queue *q, const char *subject)
 {

@@ -22,6 +22,7 @@ static const struct {
     [LEASH_CAUSE_NO_VALUE] = {"no-value", NULL},
     [LEASH_CAUSE_UNFIT] = {"unfit-value", NULL},
     [LEASH_CAUSE_UNAPPROVED] = {"unapproved", NULL},
+    [LEASH_CAUSE_DENIED] = {"denied", NULL},
     [LEASH_CAUSE_STALE] = {"policy-changed",
 	"the policy changed, and allows more than the one that it was granted to"},
 };

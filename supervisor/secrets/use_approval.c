@@ -42,6 +42,13 @@ close_path(struct secrets_approvals *a, const char *path)
 }
 
 void
+secrets_path_refused(struct secrets_approvals *a, const char *path)
+{
+	close_path(a, path);
+	grants_drop(&a->grants, path);
+}
+
+void
 secrets_approvals_epoch(struct secrets_approvals *a, uint64_t epoch, uint64_t asked_at)
 {
 	grants_epoch(&a->grants, epoch, asked_at);
@@ -121,10 +128,8 @@ use_settled(struct dialog *d, enum secrets_state *state, const char **reason)
 	}
 	if (*state == SECRETS_SESSION)
 		a->o.ask_epoch(a->o.arg);
-	if (*state == SECRETS_REFUSED) {
-		close_path(a, d->path);
-		grants_drop(&a->grants, d->path);
-	}
+	if (*state == SECRETS_REFUSED)
+		secrets_path_refused(a, d->path);
 }
 
 /* ---- secrets_request_use_approval ------------------------------------------------------- */

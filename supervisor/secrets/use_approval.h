@@ -71,6 +71,12 @@ void secrets_approvals_epoch(
     struct secrets_approvals *, uint64_t epoch, uint64_t asked_at);
 /* The manifests are these now: what a person found changed is asked again. */
 void secrets_approvals_reread(struct secrets_approvals *, const struct secrets_context *);
+/* The text of a refusal: of the path, twice. */
+#define SECRETS_DENIED_TEXT \
+	"denied: a person refused %s in this session; only a person can reopen it: " \
+	"kennel approve reopen %s"
+/* A person refuses its use, at a start. */
+void secrets_path_refused(struct secrets_approvals *, const char *path);
 /* A person has refused its use in this session, and has not reopened it. */
 bool secrets_path_closed(const struct secrets_approvals *, const char *path);
 /* Lets a person reopen such paths at this socket. */

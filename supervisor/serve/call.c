@@ -8,6 +8,8 @@
 
 #include "supervisor/approve/approve.h"
 #include "supervisor/hub/hub.h"
+#include "supervisor/secrets/use_approval.h"
+#include "supervisor/serve/approvals/refused_calls.h"
 #include "supervisor/serve/private.h"
 #include "supervisor/serve/secrets_tools.h"
 
@@ -30,20 +32,16 @@ server_may_ask(const struct server *s, char why[HUB_TEXT_MAX], struct leash_refu
 	const struct sealed_secret *closed;
 
 	*ret = (struct leash_refused){0};
-	if (!s->per_call)
-		return true;
 	closed = secrets_closed(s);
 	if (closed != NULL) {
-		ret->cause = LEASH_CAUSE_UNAPPROVED;
+		ret->cause = LEASH_CAUSE_DENIED;
 		(void)snprintf(ret->variable, sizeof(ret->variable), "%s",
 		    policy_str(&s->policy, closed->name)); /* may be cut */
 		(void)snprintf(ret->path, sizeof(ret->path), "%s",
 		    policy_str(&s->policy, closed->ref)); /* likewise */
-		(void)snprintf(why, HUB_TEXT_MAX,
-		    "missing secret: %.128s (%s): a person refused its use in this "
-		    "session; only a person can reopen it: kennel approve reopen %s",
-		    ret->variable, ret->path, ret->path); /* fits */
-	} else if (count_asking(s->hub) >= APPROVALS_MAX)
+		(void)snprintf(why, HUB_TEXT_MAX, SECRETS_DENIED_TEXT, ret->path,
+		    ret->path); /* fits */
+	} else if (s->per_call && count_asking(s->hub) >= APPROVALS_MAX)
 		(void)snprintf(why, HUB_TEXT_MAX,
 		    "%s: %d calls wait for a person already; call again when they are "
 		    "answered",
@@ -70,8 +68,6 @@ call_named(struct hub *h, const struct incoming *in)
 	return false;
 }
 
-/* True: the policies are known, and if asked for also the lists of servers without pins,
- * or they take too long. False: the line waits. */
 bool
 call_ready(struct hub *h, const struct incoming *in, bool lists)
 {
@@ -177,6 +173,12 @@ forward(struct hub *h, struct incoming *in, const struct forward *f)
 
 	if (bridge_continue(h, in, f->server))
 		return;
+	if (f->counts != NULL && f->server->once &&
+	    refused_call_is(secrets_queue(h), f->counts)) {
+		reply_refusal(h, in, REFUSED_CALL_TEXT, REFUSED_CALL_OUTCOME, NULL);
+		records_refused(h, in, f->server, f->name, NULL, REFUSED_CALL_OUTCOME);
+		return;
+	}
 	d = process_for(h, in, f);
 	route = d == NULL ? NULL : route_new(h, in, d);
 	if (route == NULL) {
@@ -190,6 +192,8 @@ forward(struct hub *h, struct incoming *in, const struct forward *f)
 		route_free(h, route);
 		return;
 	}
+	if (f->counts != NULL && d->use == USE_ONCE)
+		route->refused = refused_call_new(f->counts);
 	if (f->counts != NULL)
 		gate_count(f->counts);
 	if (d->modern && !in->modern)

@@ -406,6 +406,17 @@ downstream_send(struct downstream *d, const struct buf *line)
 
 /* ---- end -------------------------------------------------------------------------- */
 
+/* It answered, but wrongly, or a person refused its start; or no byte of it came. */
+static enum discovery_status
+failed_as(const struct downstream *d)
+{
+	if (d->served > 0 && !d->unreached)
+		return DISCOVERY_ERROR;
+	if (d->refusal.cause == LEASH_CAUSE_DENIED)
+		return DISCOVERY_ERROR;
+	return DISCOVERY_UNREACHABLE;
+}
+
 static void
 not_discovered(struct server *s, enum discovery_status is)
 {
@@ -433,9 +444,7 @@ downstream_close(struct downstream *d, const char *why)
 	if (s->down == d) {
 		s->down = NULL;
 		if (d->state != DOWN_ENDING && !served)
-			not_discovered(s, d->served > 0 && !d->unreached
-					      ? DISCOVERY_ERROR
-					      : DISCOVERY_UNREACHABLE);
+			not_discovered(s, failed_as(d));
 		s->start_refused = d->start_refused;
 		if (d->state != DOWN_ENDING)
 			server_ended(s, why, &d->refusal, served);

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -110,6 +111,8 @@ change(struct hub *h, const struct register_order *order, struct buf *reply)
 
 #define NAME_MAX_LEN 64 /* of a row */
 #define MCP_SPELLING "mcp_"
+#define LOOKS        10
+#define LOOK_MS      10
 
 /* Is a row of this name an agent's, and disabled? False also if that cannot be read. */
 static bool
@@ -144,7 +147,7 @@ find_proposed(struct registry *g, const char *spelled, char name[NAME_MAX_LEN + 
 	return false;
 }
 
-/* The same of any of its spellings; false also while another process changes the registry. */
+/* The same of any of its spellings; false also if another process uses the registry for long. */
 static bool
 proposed(const char *spelled, char name[NAME_MAX_LEN + 1])
 {
@@ -154,13 +157,21 @@ proposed(const char *spelled, char name[NAME_MAX_LEN + 1])
 	struct stat st;
 	struct reason moved = {""}, why = {""};
 	struct registry *g = NULL;
+	int r = -EBUSY;
 	bool is;
 
 	if (dir == NULL)
 		return false;
 	(void)snprintf(path, sizeof(path), "%.3900s/registry.db", dir);
 	/* it is not created for a question; syscalls: newfstatat lstat */
-	if (lstat(path, &st) < 0 || registry_open_now(dir, &g, &moved, &why) < 0)
+	if (lstat(path, &st) < 0)
+		return false;
+	for (int i = 0; r == -EBUSY && i < LOOKS; i++) {
+		if (i > 0)
+			(void)poll(NULL, 0, LOOK_MS); /* another process changes it */
+		r = registry_open_now(dir, &g, &moved, &why);
+	}
+	if (r < 0)
 		return false;
 	if (moved.text[0] != '\0')
 		log_warn("%s", moved.text);

@@ -169,6 +169,7 @@ struct route {
 	uint64_t query_s;              /* mcp_query: its seconds */
 	char *query_tool;              /* owned */
 	struct bridge *bridge;         /* owned; NULL: none */
+	struct refused_call *refused;  /* owned; approvals/refused_calls.h; NULL: none */
 	char handle[HANDLE_BYTES * 2 + 1]; /* of a call that is held; "" */
 };
 

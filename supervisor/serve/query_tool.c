@@ -9,7 +9,10 @@
 
 #include "supervisor/hub/hub.h"
 #include "supervisor/launch/refused_start.h"
+#include "supervisor/secrets/use_approval.h"
+#include "supervisor/serve/approvals/refused_calls.h"
 #include "supervisor/serve/private.h"
+#include "supervisor/serve/secrets_tools.h"
 
 #define DETAIL_MAX 1024
 
@@ -47,6 +50,14 @@ reply_skipped(struct hub *h, const struct incoming *in, const char *server,
 	const char *made = refused_cause_text(refused->cause);
 	char detail[DETAIL_MAX];
 
+	if (refused->cause ==
+	    LEASH_CAUSE_DENIED) { /* a person, and not what is missing */
+		(void)snprintf(detail, sizeof(detail), SECRETS_DENIED_TEXT, refused->path,
+		    refused->path);
+		reply_state(h, in, server, tool, "denied",
+		    refused->path[0] != '\0' ? detail : text);
+		return;
+	}
 	(void)snprintf(detail, sizeof(detail), "credential %s%sunavailable: %s",
 	    refused->variable, refused->variable[0] != '\0' ? " " : "",
 	    made != NULL ? made : text); /* may be cut */
@@ -196,7 +207,7 @@ put_call(
 
 static void
 start(struct hub *h, struct incoming *in, struct server *s, const char *tool,
-    struct json arguments, uint64_t seconds)
+    struct json arguments, uint64_t seconds, const struct gate_ask *ask)
 {
 	struct leash_refused refused;
 	char why[HUB_TEXT_MAX];
@@ -222,6 +233,7 @@ start(struct hub *h, struct incoming *in, struct server *s, const char *tool,
 	route->query = true;
 	route->query_s = seconds;
 	route->query_tool = strdup(tool);
+	route->refused = refused_call_new(ask);
 	route->until = loop_now() + seconds * NS_PER_S;
 	h->timed++;
 	if (route->query_tool == NULL || put_call(h, route, tool, arguments) < 0 ||
@@ -290,8 +302,13 @@ query(struct hub *h, struct incoming *in, struct server *s, const char *tool,
 
 	if (is_denied(h, in, s, tool, &ask) || is_unfit(h, in, s, tool, arguments))
 		return;
+	if (refused_call_is(secrets_queue(h), &ask)) {
+		reply_state(h, in, s->name, tool, "denied", REFUSED_CALL_TEXT);
+		records_refused(h, in, s, tool, NULL, REFUSED_CALL_OUTCOME);
+		return;
+	}
 	gate_count(&ask);
-	start(h, in, s, tool, arguments, seconds);
+	start(h, in, s, tool, arguments, seconds, &ask);
 }
 
 /* The tool of this server that the agent spells so, as the server calls it: into tool.

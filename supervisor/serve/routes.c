@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "supervisor/serve/approvals/refused_calls.h"
 #include "supervisor/serve/asked/asked_text.h"
 #include "supervisor/serve/private.h"
 #include "supervisor/serve/secrets_tools.h"
@@ -59,6 +60,7 @@ drop(struct hub *h, struct route *route)
 	route->down = NULL;
 	bridge_free(h, route->bridge);
 	free(route->query_tool);
+	free(route->refused);
 	calls_remove(&h->calls, route_call(h, route));
 }
 
@@ -272,6 +274,8 @@ route_reply(struct hub *h, struct route *route, const uint8_t *line, size_t len,
 		route_free(h, route);
 		return;
 	}
+	if (route->refused != NULL)
+		refused_call_answer(secrets_queue(h), route->refused, m);
 	if (code == 0 && !route->query) /* a query starts its process first */
 		latency_add(&d->server->latency, (loop_now() - route->began) / 1000);
 	if (route->query) {

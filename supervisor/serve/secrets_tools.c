@@ -207,6 +207,24 @@ secrets_put_grants(struct server *s, struct wire_out *out)
 	}
 }
 
+void
+secrets_start_denied(struct server *s, const struct leash_refused *refused)
+{
+	for (uint32_t i = 0; s->ready && i < s->sealed->secrets.n; i++) {
+		const char *path = policy_secret_path(
+		    &s->policy, &s->policy.secret[s->sealed->secrets.first + i]);
+
+		if (path != NULL && strcmp(path, refused->path) == 0)
+			secrets_path_refused(s->hub->secrets->approvals, path);
+	}
+}
+
+struct queue *
+secrets_queue(const struct hub *h)
+{
+	return h->secrets->queue;
+}
+
 const struct sealed_secret *
 secrets_closed(const struct server *s)
 {
@@ -216,7 +234,11 @@ secrets_closed(const struct server *s)
 
 		const char *path = policy_secret_path(&s->policy, row);
 
-		if (path != NULL && secrets_path_closed(s->hub->secrets->approvals, path))
+		/* of another server whose start asks nobody, the refusal was not */
+		if (path != NULL &&
+		    (s->per_call || row->approve != APPROVE_NONE ||
+			s->refusal.cause == LEASH_CAUSE_DENIED) &&
+		    secrets_path_closed(s->hub->secrets->approvals, path))
 			return row;
 	}
 	return NULL;
@@ -278,6 +300,7 @@ lacks(const struct leash_refused *refused, struct secrets_error *ret)
 	    {LEASH_CAUSE_NOT_STORED, SECRETS_MISSING_SECRET},
 	    {LEASH_CAUSE_NOT_GRANTED, SECRETS_NOT_GRANTED},
 	    {LEASH_CAUSE_STALE, SECRETS_NOT_GRANTED},
+	    {LEASH_CAUSE_DENIED, SECRETS_DENIED},
 	};
 	size_t i = 0;
 
@@ -288,7 +311,10 @@ lacks(const struct leash_refused *refused, struct secrets_error *ret)
 		return false;
 	*ret = (struct secrets_error){.fault = rows[i].fault};
 	(void)snprintf(ret->path, sizeof(ret->path), "%s", refused->path); /* fits */
-	if (ret->fault == SECRETS_VAULT_LOCKED)
+	if (ret->fault == SECRETS_DENIED)
+		(void)snprintf(ret->text, sizeof(ret->text), SECRETS_DENIED_TEXT,
+		    ret->path, ret->path);
+	else if (ret->fault == SECRETS_VAULT_LOCKED)
 		(void)snprintf(ret->text, sizeof(ret->text),
 		    "vault-locked: a person unlocks it: kennel secret unlock"); /* fits */
 	else

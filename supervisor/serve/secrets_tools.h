@@ -46,6 +46,11 @@ void secrets_put_grants(struct server *, struct wire_out *);
 bool secrets_lacking(const struct server *);
 /* The same of this cause: the call is answered with that. False: it is not. */
 bool secrets_refused(struct hub *, const struct incoming *, const struct leash_refused *);
+/* A person has refused the use of a secret at a start of it: the path is closed until a person
+ * reopens it. */
+void secrets_start_denied(struct server *, const struct leash_refused *);
+/* The session's queue, which remembers what a person refused; NULL: none. */
+struct queue *secrets_queue(const struct hub *);
 /* A secret of it whose use a person has refused in this session; NULL: none. */
 const struct sealed_secret *secrets_closed(const struct server *);
 /* The member of _meta with the version of the protocol; NULL: the tools are denied. */

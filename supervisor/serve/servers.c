@@ -472,8 +472,16 @@ start_process(struct server *s, enum down_use use, char why[HUB_TEXT_MAX])
 	struct downstream *d = NULL;
 	struct leash_refused refused; /* why says it */
 
-	if (may_start_now(s, why) && server_may_ask(s, why, &refused) &&
-	    downstream_new(s, use, &d) < 0)
+	if (!may_start_now(s, why))
+		return NULL;
+	if (!server_may_ask(s, why, &refused)) {
+		if (refused.cause == LEASH_CAUSE_DENIED)
+			s->refusal = refused;
+		return NULL;
+	}
+	if (s->refusal.cause == LEASH_CAUSE_DENIED) /* a person has reopened it */
+		s->refusal = (struct leash_refused){0};
+	if (downstream_new(s, use, &d) < 0)
 		(void)snprintf(why, HUB_TEXT_MAX, "%s: unable to start it", s->name);
 	return d;
 }
@@ -508,6 +516,12 @@ server_ended(
 	(void)snprintf(
 	    s->failed, sizeof(s->failed), "%.*s", (int)strcspn(why, "\n"), why);
 	s->refusal = *refused;
+	if (refused->cause == LEASH_CAUSE_DENIED && refused->path[0] != '\0') {
+		/* no crash: its next start waits for the person, not for a time */
+		secrets_start_denied(s, refused);
+		s->backoff = (struct backoff){0};
+		return;
+	}
 	s->restarts++;
 	/* what a person has to do is no reason to wait longer each time */
 	if (secrets_lacking(s))

@@ -427,7 +427,7 @@ uses(void **state)
 	} row[] = {
 	    {LEASH_ANSWER, 1, LEASH_ONCE, "missing secret: A", LEASH_CAUSE_NO_VALUE},
 	    {LEASH_ANSWER, 1, LEASH_SESSION, "missing secret: A", LEASH_CAUSE_NO_VALUE},
-	    {LEASH_ANSWER, 1, LEASH_DENY, "a person denied", LEASH_CAUSE_UNAPPROVED},
+	    {LEASH_ANSWER, 1, LEASH_DENY, "a person denied", LEASH_CAUSE_DENIED},
 	    {LEASH_ANSWER, 1, LEASH_NOBODY, "timed out", LEASH_CAUSE_UNAPPROVED},
 	    {LEASH_ANSWER, 1, 0, "timed out", LEASH_CAUSE_UNAPPROVED},
 	    {LEASH_ANSWER, 2, LEASH_ONCE, "unable to request"}, /* nobody was asked */
