@@ -230,6 +230,31 @@ remove_members(struct edits *e, const struct config_tree *t, const struct entry 
 
 /* ---- the URL ----------------------------------------------------------------- */
 
+/* A member for the variable that its client fills in, in place of a header; "": none. The
+ * caller frees; NULL: no memory. */
+static char *
+moved(const struct config_tree *t, const struct entry *entry)
+{
+	const struct entry_variable *v = &entry->variable[0];
+	const struct config_node *url = &t->node[entry->url];
+	const char *type = kept_type(t, entry);
+	size_t from = line_start(t, url->from);
+	char *text = NULL;
+	int n;
+
+	if (entry->variable_n == 0 || v->moved == NULL)
+		return strdup("");
+	if (t->dialect == DIALECT_JSON)
+		n = asprintf(&text, ", \"%s\": {\"%s\": \"%s\"}",
+		    type == NULL ? "env" : "environment", v->name, v->moved);
+	else if (url->lines)
+		n = asprintf(&text, "%s%.*senvs: {%s: \"%s\"}", newline(t),
+		    (int)(url->from - from), t->bytes + from, v->name, v->moved);
+	else
+		n = asprintf(&text, ", envs: {%s: \"%s\"}", v->name, v->moved);
+	return n < 0 ? NULL : text;
+}
+
 /* The command in place of the URL. */
 static int
 put_command(struct edits *e, const struct config_tree *t, const struct entry *entry,
@@ -242,15 +267,22 @@ put_command(struct edits *e, const struct config_tree *t, const struct entry *en
 	const char *key = t->dialect == DIALECT_YAML ? "cmd" : "command";
 	const char *type = kept_type(t, entry), *comma = url->lines ? "" : ",";
 	bool own_line = is_blank(t, from, url->from);
+	char *after = moved(t, entry);
+	int r;
 
+	if (after == NULL)
+		return -ENOMEM;
 	if (type != NULL && strcmp(type, "local") == 0)
-		return put(e, url->from, len, "%s%s%s%s [\"kennel\", \"run\", \"%s\"]",
-		    quote, key, quote, is, name);
-	return put(e, url->from, len,
-	    "%s%s%s%s \"kennel\"%s%s%.*s%sargs%s%s [\"run\", \"%s\"]", quote, key, quote,
-	    is, comma, own_line ? newline(t) : " ",
-	    own_line ? (int)(url->from - from) : 0, t->bytes + from, quote, quote, is,
-	    name);
+		r = put(e, url->from, len, "%s%s%s%s [\"kennel\", \"run\", \"%s\"]%s",
+		    quote, key, quote, is, name, after);
+	else
+		r = put(e, url->from, len,
+		    "%s%s%s%s \"kennel\"%s%s%.*s%sargs%s%s [\"run\", \"%s\"]%s", quote,
+		    key, quote, is, comma, own_line ? newline(t) : " ",
+		    own_line ? (int)(url->from - from) : 0, t->bytes + from, quote, quote,
+		    is, name, after);
+	free(after);
+	return r;
 }
 
 static int

@@ -133,9 +133,10 @@ judge(const struct config_tree *t, const struct client_file *f, size_t object,
 }
 
 static void
-take_remote(const struct config_tree *t, size_t object, struct entry *e)
+take_remote(const struct config_tree *t, const struct client_file *f, size_t object,
+    struct entry *e)
 {
-	const char *why = remote_take(t, object, e);
+	const char *why = remote_take(t, f, object, e);
 
 	e->kind = ENTRY_REMOTE;
 	if (why == NULL)
@@ -158,7 +159,7 @@ take_entry(const struct config_tree *t, const struct client_file *f, size_t obje
 	}
 	entry_take_settings(t, f, object, e);
 	if (remote_is(t, object)) {
-		take_remote(t, object, e);
+		take_remote(t, f, object, e);
 		return;
 	}
 	take_command(t, f, object, e);

@@ -27,8 +27,9 @@ struct entry_variable {
 	size_t node;              /* of its member, or TREE_NONE */
 	bool secret;              /* by its name or its value */
 	bool clear;               /* and its value is in the file */
-	const char *manager;      /* the reference to a secret manager, or NULL */
-	const char *note;         /* what a person should know: a static text, or NULL */
+	const char *moved;   /* of a header: the reference that its client fills in */
+	const char *manager; /* the reference to a secret manager, or NULL */
+	const char *note;    /* what a person should know: a static text, or NULL */
 };
 
 struct entry {

@@ -11,6 +11,8 @@
 #include "policy/lang/remote_url.h"
 #include "shim/base/array.h"
 #include "policy/tokens/secret_shaped.h"
+#include "policy/tokens/value_reference.h"
+#include "supervisor/import/client_syntax.h"
 
 static const char *const url_keys[] = {"url", "serverUrl", "httpUrl", "uri"};
 static const char *const header_keys[] = {"headers", "http_headers"};
@@ -151,49 +153,89 @@ take_type(const struct config_tree *t, struct entry *e)
 
 /* ---- the headers ------------------------------------------------------------- */
 
+/* Not the value, but a text in its place. NULL: its client fills it in, or why it is left. */
+static const char *
+judge_reference(const struct client_file *f, const char *value)
+{
+	static const char left[] = "its client fills in a header: write a policy with "
+				   "`remote` and `auth`, kennel-policy(5)";
+	const char *given = NULL;
+	size_t len = 0;
+	enum value_reference is = value_reference(value, &given, &len);
+
+	if (is == VALUE_PLACEHOLDER)
+		return "a header has a placeholder: write its value";
+	if (is == VALUE_MANAGER)
+		return "a header has a reference to a secret manager, which its client "
+		       "does not ask: write a policy with `remote`, `auth` and `secret "
+		       "... from cmd`, kennel-policy(5)";
+	/* a part of it, with a default, or one that an edit would have to escape */
+	if (is == VALUE_PLAIN || given != NULL || strpbrk(value, "\"\\") != NULL ||
+	    !remote_value_is_plain(value, strlen(value)))
+		return left;
+	if (!client_fills_in(f->client, value))
+		return "a header has a reference that its client does not fill in";
+	/* a configuration must not become a grant: the project names the host, too */
+	if (f->scope == SCOPE_PROJECT)
+		return "a project's file sends a value of yours to its URL: review it, "
+		       "and write a policy with `remote`, `auth` and `secret ... from "
+		       "env`, kennel-policy(5)";
+	return NULL;
+}
+
 /* The one credential: TOKEN, or the value of a header that the entry names. */
 static const char *
-take_credential(struct entry *e, const char *name, const char *value)
+take_credential(const struct client_file *f, struct entry *e, const char *name,
+    const char *value, bool reference)
 {
 	bool bearer = strcasecmp(name, "authorization") == 0 &&
 		      strncasecmp(value, "bearer ", 7) == 0;
+	const char *why;
 
 	if (e->variable_n > 0)
 		return "it has two headers with credentials: a policy has one `auth`";
 	if (bearer)
 		value += 7 + strspn(value + 7, " ");
-	for (const char *p = value; *p != '\0'; p++)
+	why = reference ? judge_reference(f, value) : NULL;
+	if (why != NULL)
+		return why;
+	for (const char *p = value; *p != '\0' && !reference; p++)
 		if (*p <= ' ' || *p >= 0x7f)
 			return "its credential has a space, or a character that is not "
 			       "ASCII: a policy cannot send it";
-	if (strlen(value) < 4)
+	if (strlen(value) < 4 && !reference)
 		return "its credential is shorter than 4 characters: a policy cannot "
 		       "redact it";
 	e->key_header = bearer ? NULL : name;
 	e->variable[e->variable_n++] =
 	    (struct entry_variable){.name = bearer ? "TOKEN" : "API_KEY",
-		.value = value,
+		.value = reference ? NULL : value,
+		.moved = reference ? value : NULL,
+		.note = reference ? "is filled in by its client" : NULL,
 		.node = TREE_NONE,
 		.secret = true,
-		.clear = true};
-	e->clear_n++;
+		.clear = !reference};
+	e->clear_n += !reference;
 	return NULL;
 }
 
 static const char *
-take_header(struct entry *e, const char *name, const char *value)
+take_header(
+    const struct client_file *f, struct entry *e, const char *name, const char *value)
 {
-	bool secret = secret_shaped_value(name, value);
+	bool reference = is_filled_in(value) || client_has_reference(f->client, value);
+	bool secret =
+	    reference ? secret_shaped_name(name) : secret_shaped_value(name, value);
 	const char *why;
 
-	if (is_filled_in(value))
+	if (reference && !secret)
 		return "its client fills in a header: write a policy with `remote` and "
 		       "`auth`, kennel-policy(5)";
 	why = remote_header_refused(name, strlen(name), secret);
 	if (why != NULL)
 		return why;
 	if (secret)
-		return take_credential(e, name, value);
+		return take_credential(f, e, name, value, reference);
 	if (!remote_value_is_plain(value, strlen(value)) ||
 	    strlen(value) > REMOTE_VALUE_MAX)
 		return "a header is empty, longer than 1024 bytes, or has a character "
@@ -209,7 +251,7 @@ take_header(struct entry *e, const char *name, const char *value)
 }
 
 static const char *
-take_headers(const struct config_tree *t, struct entry *e)
+take_headers(const struct config_tree *t, const struct client_file *f, struct entry *e)
 {
 	const struct config_node *n;
 	const char *why = NULL;
@@ -223,7 +265,7 @@ take_headers(const struct config_tree *t, struct entry *e)
 		n = &t->node[i];
 		if (n->key == NULL || n->type != NODE_STRING || n->text == NULL)
 			return "a header is not a plain text";
-		why = take_header(e, n->key, n->text);
+		why = take_header(f, e, n->key, n->text);
 	}
 	return why;
 }
@@ -280,8 +322,21 @@ is_dotted(const struct config_tree *t, size_t i)
 		   NULL;
 }
 
+static bool
+has_variables(const struct config_tree *t, size_t object)
+{
+	static const char *const key[] = {"env", "envs", "environment"};
+	size_t i;
+
+	for (size_t k = 0; k < ARRAY_LEN(key); k++)
+		if (config_get(t, object, key[k], &i) != CONFIG_ABSENT)
+			return true;
+	return false;
+}
+
 const char *
-remote_take(const struct config_tree *t, size_t object, struct entry *e)
+remote_take(const struct config_tree *t, const struct client_file *f, size_t object,
+    struct entry *e)
 {
 	const char *why = NULL;
 
@@ -295,5 +350,11 @@ remote_take(const struct config_tree *t, size_t object, struct entry *e)
 		why = take_url(t, e);
 	if (why == NULL)
 		why = take_type(t, e);
-	return why == NULL ? take_headers(t, e) : why;
+	if (why == NULL)
+		why = take_headers(t, f, e);
+	/* the reference moves to a variable of the entry */
+	if (why == NULL && e->variable_n > 0 && e->variable[0].moved != NULL &&
+	    has_variables(t, object))
+		why = "it has a URL and variables: remove one of them";
+	return why;
 }

@@ -20,7 +20,8 @@ bool remote_is(const struct config_tree *, size_t object);
 /* Fills an entry that has one. The URL and the headers without credentials become its
  * words: URL, NAME, VALUE, NAME, VALUE, ... The credential becomes its variable. NULL; or
  * why it is left as it is, a static text. */
-const char *remote_take(const struct config_tree *, size_t object, struct entry *);
+const char *remote_take(const struct config_tree *, const struct client_file *,
+    size_t object, struct entry *);
 /* The origin of the URL of a taken entry, which is not secret. */
 void remote_origin(const struct entry *, char out[REMOTE_ORIGIN_CAP]);
 

@@ -40,7 +40,11 @@ put_credential(FILE *out, const struct entry *e, const char *vault)
 	fprintf(out, "    auth %s", e->key_header == NULL ? "bearer" : "api-key");
 	if (e->key_header != NULL)
 		r = put_quoted(out, e->key_header);
-	fprintf(out, " %s\n    secret %s from vault %s\n", name, name, vault);
+	fprintf(out, " %s\n    secret %s from ", name, name);
+	if (e->variable[0].clear)
+		fprintf(out, "vault %s\n", vault);
+	else
+		fprintf(out, "env %s\n", name);
 	return r;
 }
 

@@ -748,7 +748,12 @@ def urls_left():
         "oauth": ({"url": url, "oauth": {"clientId": "x"}}, "`auth oauth2`, kennel-policy(5), then run `kennel server login`"),
         "accept": ({"url": url, "headers": {"Accept": "text/plain"}}, "this header is set by kennel"),
         "basic": ({"url": url, "headers": {"Authorization": "Basic " + TOKEN}}, "its credential has a space"),
-        "fills": ({"url": url, "headers": {"Authorization": "Bearer ${TOKEN}"}}, "its client fills in a header"),
+        "fills": ({"url": url, "headers": {"Authorization": "Bearer x-${env:TOKEN}"}}, "its client fills in a header"),
+        "other": ({"url": url, "headers": {"Authorization": "Bearer ${TOKEN}"}}, "a header has a reference that its client does not fill in"),
+        "manager": ({"url": url, "headers": {"Authorization": "Bearer op://Vault/item/field"}}, "which its client does not ask"),
+        "mark": ({"url": url, "headers": {"X-Api-Key": "<YOUR_KEY>"}}, "a header has a placeholder: write its value"),
+        "team": ({"url": url, "headers": {"X-Team": "${env:TEAM}"}}, "its client fills in a header"),
+        "env": ({"url": url, "headers": {"X-Api-Key": "${env:K}"}, "env": {}}, "it has a URL and variables"),
         "two": ({"url": url, "headers": {"Authorization": "Bearer " + TOKEN, "X-Api-Key": TOKEN}}, "it has two headers with credentials"),
     }
     entries = {name: e for name, (e, _) in left.items()}

@@ -179,6 +179,61 @@ def go(case, number):
     h.end()
 
 
+# client, file, the object of servers, more members of the entry, its variables, references that it fills in
+HEADERS = [
+    ("claude-code", ".claude.json", "mcpServers", {"type": "http"}, "env", ["${MY_KEY}"]),
+    ("cursor", ".cursor/mcp.json", "mcpServers", {}, "env", ["${env:MY_KEY}"]),
+    ("vscode", ".config/Code/User/mcp.json", "servers", {"type": "http"}, "env", ["${env:MY_KEY}", "${input:my-key}"]),
+    ("gemini", ".gemini/settings.json", "mcpServers", {}, "env", ["$MY_KEY", "${MY_KEY}"]),
+    ("windsurf", ".codeium/windsurf/mcp_config.json", "mcpServers", {}, "env", ["${env:MY_KEY}", "${file:/k}"]),
+    ("opencode", ".config/opencode/opencode.json", "mcp", {"type": "remote"}, "environment", ["{env:MY_KEY}", "{file:~/k}"]),
+]
+
+
+@test("a reference in a header moves to a variable of the entry, which its client fills in there; in a project's file it is only proposed")
+def headers():
+    for client, path, key, more, variables, references in HEADERS:
+        h = Home("headers-" + client)
+        entries_ = {}
+        for n, text in enumerate(references):
+            entries_["b%d" % n] = dict(more, url="https://r.example/mcp", headers={"Authorization": "Bearer " + text, "X-Team": "t"})
+            entries_["k%d" % n] = dict(more, headers={"X-Api-Key": text}, url="https://k.example/mcp", timeout=9)
+        text = json.dumps({key: entries_}, indent=None if client == "cursor" else 1)
+        at = h.put(path, text)
+        code, out, err = h.run("import")
+        equal(code, 0, err)
+        within("; TOKEN is filled in by", row(out, "b0"))
+        within(" - ", row(out, "b0"), "no secret in clear text")
+        code, out, err = h.run("import", "--write")
+        equal(code, 0, client + out + err)
+        now = json.loads(reads(at))[key]
+        for n, value in enumerate(references):
+            for name, variable in (("b%d" % n, "TOKEN"), ("k%d" % n, "API_KEY")):
+                equal(now[name][variables], {variable: value})
+                check("headers" not in now[name] and "url" not in now[name], now[name])
+                equal(now[name]["command"], ["kennel", "run", name] if client == "opencode" else "kennel")
+                within("secret %s from env %s\n" % (variable, variable), policy(h, name))
+            within("auth bearer TOKEN\n", policy(h, "b%d" % n))
+            within('auth api-key "X-Api-Key" API_KEY\n', policy(h, "k%d" % n))
+        equal(h.run("import", "--undo")[0], 0)
+        equal(reads(at).decode(), text)
+        check(not os.path.exists(h.kennel + "/vault"), "a vault was made")
+    h = Home("headers-goose")
+    text = "extensions:\n  a:\n    type: streamable_http\n    uri: https://r.example/mcp\n    headers:\n      Authorization: Bearer ${K}\n    timeout: 9\n"
+    at = h.put(".config/goose/config.yaml", text)
+    equal(h.run("import", "--write")[0], 0)
+    within('    cmd: "kennel"\n    args: ["run", "a"]\n    envs: {TOKEN: "${K}"}\n    timeout: 9\n', reads(at).decode())
+    equal(h.run("import", "--undo")[0], 0)
+    equal(reads(at).decode(), text)
+    h = Home("headers-project")
+    at = h.put("project/.mcp.json", json.dumps({"mcpServers": {"theirs": {"type": "http", "url": "https://r.example/mcp", "headers": {"Authorization": "Bearer ${MY_KEY}"}}}}))
+    before = reads(at)
+    code, out, err = h.run("import", "--write")
+    within("`theirs` is left as it is: a project's file sends a value of yours to its URL: review it, and write a policy with `remote`", err)
+    equal(reads(at), before)
+    check(not os.path.exists(h.kennel + "/policies/theirs.kennel"))
+
+
 # As SERVER, for node: the description of its tool is the path of the node that runs it.
 NODE_SERVER = """#!/usr/bin/env %s
 const out = (m, result) => console.log(JSON.stringify({jsonrpc: "2.0", id: m.id, result}));

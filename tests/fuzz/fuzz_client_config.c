@@ -9,6 +9,7 @@
 #include "tests/fuzz/fuzz.h"
 
 static const char *const keys[] = {"mcpServers", "mcp_servers", "extensions"};
+static const char *const clients[] = {"claude-code", "codex", "goose"};
 
 static void
 places(const struct config_tree *t)
@@ -87,6 +88,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		return 0;
 	file.dialect = data[0] % 3;
 	file.key = keys[file.dialect];
+	file.client = clients[file.dialect];
 	if (config_parse(file.dialect, (const char *)data + 1, len - 1, &t) == 0) {
 		places(&t);
 		if (entries_find(&t, &file, &found) == 0) {
