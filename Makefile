@@ -642,6 +642,7 @@ KENNEL = \
 	supervisor/draft/script.o \
 	supervisor/draft/signed_set.o \
 	supervisor/import/carried.o \
+	supervisor/import/claude_settings.o \
 	supervisor/import/client_syntax.o \
 	supervisor/import/config/backup.o \
 	supervisor/import/config/config_file.o \

@@ -25,6 +25,13 @@ void entry_take_variables(const struct config_tree *, const struct client_file *
 /* Takes the deadlines, and whether the client has it switched off. */
 void entry_take_settings(const struct config_tree *, const struct client_file *,
     size_t object, struct entry *);
+/* Is this name in the list of this key? */
+bool entry_is_listed(
+    const struct config_tree *, size_t object, const char *key, const char *name);
+/* Takes the deadlines among the variables of the client, an object of another tree; those of
+ * the entry itself, which is in the first tree, count before them. */
+void entry_take_client_times(const struct config_tree *own, const struct config_tree *,
+    size_t variables, struct entry *);
 /* Takes the command after `op run --`, whose variables refer to secrets. */
 void entry_take_manager(const struct client_file *, struct entry *);
 

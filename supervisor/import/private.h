@@ -46,6 +46,10 @@ struct import {
 bool import_wanted(const struct import *, const struct entry *);
 /* Is it to be changed: wanted, and by its name if its client does not start it? */
 bool import_takes(const struct import *, const struct entry *);
+/* claude_settings.c: completes the entries of Claude Code by what its settings say. */
+void claude_settings_take(struct import *, const char *home);
+/* The scope of an entry, as its client calls it: user, project, workspace, local, managed. */
+const char *import_scope(const struct import_found *, const struct entry *);
 /* Where the backups are. NULL: no directory of data. Static. */
 const char *import_backup_dir(void);
 /* Keeps other imports from changing files, until ret is closed. An exit status, after

@@ -120,8 +120,26 @@ take_deadlines(const struct config_tree *t, const struct client_file *f, size_t 
 	}
 }
 
-static bool
-is_listed(const struct config_tree *t, size_t object, const char *key, const char *name)
+void
+entry_take_client_times(const struct config_tree *own, const struct config_tree *t,
+    size_t object, struct entry *e)
+{
+	size_t at;
+
+	for (size_t i = 0; i < ARRAY_LEN(variables); i++) {
+		const char *text = text_of(t, object, variables[i].name);
+
+		if (text == NULL ||
+		    ((variables[i].what & FOR_CALL) != 0 &&
+			config_get(own, e->object, "timeout", &at) != CONFIG_ABSENT))
+			continue;
+		take_time(e, text, 1, variables[i].what);
+	}
+}
+
+bool
+entry_is_listed(
+    const struct config_tree *t, size_t object, const char *key, const char *name)
 {
 	size_t i;
 
@@ -143,16 +161,17 @@ is_excluded(const struct config_tree *t, const char *name, size_t object)
 	if (list == TREE_NONE || t->node[list].parent == TREE_NONE)
 		return false;
 	beside = t->node[list].parent;
-	if (is_listed(t, beside, "disabledMcpServers", name) ||
-	    is_listed(t, beside, "disabledMcpjsonServers", name))
+	if (entry_is_listed(t, beside, "disabledMcpServers", name) ||
+	    entry_is_listed(t, beside, "disabledMcpjsonServers", name))
 		return true;
 	if (config_get(t, beside, "mcp", &i) != CONFIG_FOUND ||
 	    t->node[i].type != NODE_OBJECT)
 		return false;
-	if (is_listed(t, i, "excluded", name))
+	if (entry_is_listed(t, i, "excluded", name))
 		return true;
 	return config_get(t, i, "allowed", &beside) == CONFIG_FOUND &&
-	       t->node[beside].type == NODE_ARRAY && !is_listed(t, i, "allowed", name);
+	       t->node[beside].type == NODE_ARRAY &&
+	       !entry_is_listed(t, i, "allowed", name);
 }
 
 void

@@ -4,6 +4,7 @@
  * the server did. So does a text that only another client would fill in: it is passed on.
  */
 #include <string.h>
+#include <strings.h>
 
 #include "policy/tokens/secret_shaped.h"
 #include "policy/tokens/value_reference.h"
@@ -129,6 +130,29 @@ is_twice(const struct entry *e)
 	return false;
 }
 
+/* Have both one path in the vault, as server_secret_path makes it? */
+static bool
+is_one_path(const char *a, const char *b)
+{
+	if (a[0] == '_' && (b[0] == 'v' || b[0] == 'V'))
+		b++;
+	else if (b[0] == '_' && (a[0] == 'v' || a[0] == 'V'))
+		a++;
+	return strcasecmp(a, b) == 0;
+}
+
+/* The second of two secrets that the vault would have at one path, or NULL. */
+static const char *
+same_path(const struct entry *e)
+{
+	for (size_t i = 0; i < e->variable_n; i++)
+		for (size_t k = 0; k < i; k++)
+			if (e->variable[i].clear && e->variable[k].clear &&
+			    is_one_path(e->variable[i].name, e->variable[k].name))
+				return e->variable[i].name;
+	return NULL;
+}
+
 void
 entry_take_variables(const struct config_tree *t, const struct client_file *f,
     size_t object, struct entry *e)
@@ -155,4 +179,9 @@ entry_take_variables(const struct config_tree *t, const struct client_file *f,
 	}
 	if (is_twice(e))
 		entry_other(e, "a variable is defined twice", NULL);
+	else if (same_path(e) != NULL)
+		entry_other(e,
+		    "two secrets would have one name in the vault: rename one, or write "
+		    "a policy for them",
+		    same_path(e));
 }

@@ -59,6 +59,16 @@ import_takes(const struct import *m, const struct entry *e)
 	return import_wanted(m, e) && (!e->disabled || m->name_n > 0);
 }
 
+const char *
+import_scope(const struct import_found *f, const struct entry *e)
+{
+	if (e->project != NULL)
+		return "local"; /* Claude Code: of one project, in the user's file */
+	if (f->client->scope == SCOPE_PROJECT && strcmp(f->client->client, "vscode") == 0)
+		return "workspace";
+	return client_scope_name(f->client->scope);
+}
+
 /* ---- search ------------------------------------------------------------------ */
 
 static bool
@@ -109,6 +119,9 @@ look(struct import *m, const struct client_file *client, const char *path)
 	if (r == 0)
 		r = entries_find(&f->tree, client, &f->entries);
 	f->broken = r;
+	/* the settings of an editor: what is wrong in them is of no interest without servers */
+	if (r == 0 && f->entries.n == 0 && strchr(client->key, '.') != NULL)
+		return 0;
 	if (r == -EBADMSG)
 		log_error("%s: line %zu: %s: the file is left as it is", path,
 		    f->tree.line, f->tree.why);
@@ -187,6 +200,7 @@ search(struct import *m)
 		m->unread = m->unread || one != 0;
 		status = one != 0 ? one : status;
 	}
+	claude_settings_take(m, home);
 	return status;
 }
 
@@ -240,8 +254,8 @@ put_row(const struct layout *l, const struct import_found *f, const struct entry
 	const char *text[] = {client, name, command, secrets, risk};
 	static const char *const plain[ARRAY_LEN(text)];
 
-	(void)snprintf(client, sizeof(client), "%s/%s", f->client->client,
-	    e->project != NULL ? "project" : client_scope_name(f->client->scope));
+	(void)snprintf(
+	    client, sizeof(client), "%s/%s", f->client->client, import_scope(f, e));
 	(void)log_quote(name, sizeof(name), e->name, strlen(e->name));
 	put_command(e, command);
 	put_secrets(e, secrets);
@@ -264,7 +278,7 @@ put_next(const struct import *m, size_t servers, size_t others)
 static void
 put_table(const struct import *m)
 {
-	static const struct layout_column column[] = {{24, 8, false}, {20, 6, false},
+	static const struct layout_column column[] = {{24, 19, false}, {20, 6, false},
 	    {48, 16, false}, {30, 8, false}, {0, 12, false}};
 	static const char *const head[] = {
 	    "CLIENT", "SERVER", "COMMAND", "SECRETS IN CLEAR TEXT", "RISK"};
