@@ -25,10 +25,10 @@
  * agents that are extensions of it. */
 #define EDITOR(client, variable, dir) \
 	{client, USER, "servers", variable, dir "mcp.json"}, \
-	    {client, USER, NULL, variable, dir "settings.json"}, \
+	    {client, USER, "mcp.servers", variable, dir "settings.json"}, \
 	    {client, USER, NULL, variable, dir "tasks.json"}, \
 	    {client, USER, "servers", variable, dir "profiles/*/mcp.json"}, \
-	    {client, USER, NULL, variable, dir "profiles/*/settings.json"}, \
+	    {client, USER, "mcp.servers", variable, dir "profiles/*/settings.json"}, \
 	    {client, USER, NULL, variable, dir "profiles/*/tasks.json"}, \
 	    {"cline", USER, "mcpServers", variable, \
 		dir "globalStorage/saoudrizwan.claude-dev/settings/" \
@@ -95,15 +95,17 @@ static const struct client_file files[] = {
     {"cursor", PROJECT, NULL, NULL, ".cursor/cli.json"},
     {"cursor", PROJECT, NULL, NULL, ".cursor/worktrees.json"},
     {"cursor", MANAGED, NULL, NULL, "/etc/cursor/hooks.json"},
-    {"vscode", USER, NULL, NULL, ".vscode-server/data/Machine/settings.json"},
-    {"vscode", USER, NULL, NULL, ".vscode-server-insiders/data/Machine/settings.json"},
-    {"vscode", USER, NULL, NULL, ".vscodium-server/data/Machine/settings.json"},
-    {"vscode", USER, NULL, NULL, ".vscode-remote/data/Machine/settings.json"},
-    {"vscode", USER, NULL, NULL, ".openvscode-server/data/Machine/settings.json"},
-    {"vscode", USER, NULL, NULL, ".cursor-server/data/Machine/settings.json"},
-    {"vscode", USER, NULL, NULL, ".windsurf-server/data/Machine/settings.json"},
+    {"vscode", USER, "mcp.servers", NULL, ".vscode-server/data/Machine/settings.json"},
+    {"vscode", USER, "mcp.servers", NULL,
+	".vscode-server-insiders/data/Machine/settings.json"},
+    {"vscode", USER, "mcp.servers", NULL, ".vscodium-server/data/Machine/settings.json"},
+    {"vscode", USER, "mcp.servers", NULL, ".vscode-remote/data/Machine/settings.json"},
+    {"vscode", USER, "mcp.servers", NULL,
+	".openvscode-server/data/Machine/settings.json"},
+    {"vscode", USER, "mcp.servers", NULL, ".cursor-server/data/Machine/settings.json"},
+    {"vscode", USER, "mcp.servers", NULL, ".windsurf-server/data/Machine/settings.json"},
     {"vscode", PROJECT, "servers", NULL, ".vscode/mcp.json"},
-    {"vscode", PROJECT, NULL, NULL, ".vscode/settings.json"},
+    {"vscode", PROJECT, "mcp.servers", NULL, ".vscode/settings.json"},
     {"vscode", PROJECT, NULL, NULL, ".vscode/tasks.json"},
     {"vscode", PROJECT, NULL, NULL, "*.code-workspace"},
     {"vscode", PROJECT, NULL, NULL, ".devcontainer.json"},

@@ -22,7 +22,8 @@ struct client_file {
 	const char *client; /* for --client and for people */
 	enum client_scope scope;
 	enum dialect dialect;
-	const char *key;      /* the object of its servers; NULL: it has none to import */
+	/* the object of its servers; NULL: it has none to import. a.b is a key, or b in a */
+	const char *key;
 	const char *variable; /* the variable that moves its directory, or NULL */
 	/* below the home, the project, or absolute. It ends with a slash if each file in
 	 * this directory is read. A part of it may be `*`, any name, or `*.SUFFIX`. */

@@ -12,6 +12,7 @@
 #include "policy/tokens/secret_shaped.h"
 
 #define RISK_MAX 1024
+#define KEY_MAX  32 /* of the first part of a.b */
 
 static const char duplicate[] = "it has a duplicate key";
 
@@ -104,6 +105,25 @@ base_name(const char *path)
 	return slash == NULL ? path : slash + 1;
 }
 
+/* The URL that mcp-remote connects to, in `npx [-y] mcp-remote[@VERSION] URL ...`; or NULL. */
+static const char *
+bridged_url(const struct entry *e)
+{
+	static const char name[] = "mcp-remote";
+
+	for (size_t i = 0; i + 1 < e->word_n; i++) {
+		const char *word = base_name(e->word[i]), *url = e->word[i + 1];
+		char end =
+		    word[strncmp(word, name, strlen(name)) == 0 ? strlen(name) : 0];
+
+		if ((end == '\0' || end == '@') && word[0] != '\0' &&
+		    strncmp(word, name, strlen(name)) == 0 &&
+		    (strncmp(url, "https://", 8) == 0 || strncmp(url, "http://", 7) == 0))
+			return url;
+	}
+	return NULL;
+}
+
 /* What makes a command unfit for a policy. */
 static void
 judge(const struct config_tree *t, const struct client_file *f, size_t object,
@@ -123,6 +143,9 @@ judge(const struct config_tree *t, const struct client_file *f, size_t object,
 	if (e->kind != ENTRY_COMMAND)
 		return;
 	entry_take_manager(f, e);
+	e->bridged = bridged_url(e);
+	if (e->bridged != NULL)
+		other(e, "mcp-remote connects to a URL, which kennel does itself");
 	for (size_t k = 0; k < e->word_n; k++)
 		if (client_has_reference(f->client, e->word[k]))
 			other(e, "its client fills in a part of the command");
@@ -224,17 +247,36 @@ must_be_object(struct config_tree *t, size_t at)
 }
 
 static int
-take_servers(struct config_tree *t, const struct client_file *f, size_t object,
-    const char *project, struct entries *ret)
+take_key(struct config_tree *t, const struct client_file *f, size_t object,
+    const char *key, const char *project, struct entries *ret)
 {
 	size_t list = TREE_NONE;
 	int r = must_be_object(t, object);
 
-	while (r == 0 && (list = next_of(t, object, f->key, list)) != TREE_NONE) {
+	while (r == 0 && (list = next_of(t, object, key, list)) != TREE_NONE) {
 		r = must_be_object(t, list);
 		if (r == 0 && t->node[list].type == NODE_OBJECT)
 			r = take_list(t, f, list, project, ret);
 	}
+	return r;
+}
+
+static int
+take_servers(struct config_tree *t, const struct client_file *f, size_t object,
+    const char *project, struct entries *ret)
+{
+	const char *dot = strchr(f->key, '.');
+	int r = take_key(t, f, object, f->key, project, ret);
+	char first[KEY_MAX + 1];
+	size_t in = TREE_NONE;
+
+	if (dot == NULL || dot - f->key > KEY_MAX)
+		return r;
+	(void)snprintf(
+	    first, sizeof(first), "%.*s", (int)(dot - f->key), f->key); /* fits */
+	while (r == 0 && (in = next_of(t, object, first, in)) != TREE_NONE)
+		if (t->node[in].type == NODE_OBJECT)
+			r = take_key(t, f, in, dot + 1, project, ret);
 	return r;
 }
 
@@ -291,6 +333,7 @@ const char *
 entry_risk(const struct entry *e)
 {
 	static char text[RISK_MAX];
+	char url[REMOTE_SHOWN_CAP];
 	size_t n;
 
 	if (e->kind == ENTRY_KENNEL)
@@ -305,6 +348,12 @@ entry_risk(const struct entry *e)
 		    "may "
 		    "network }`",
 		    e->about, e->proposed); /* or cut */
+	if (e->bridged != NULL && n < sizeof(text)) {
+		remote_shown(e->bridged, url);
+		n += (size_t)snprintf(text + n, sizeof(text) - n,
+		    "; in a policy: `remote \"%s\"` with `auth` for a credential",
+		    url); /* or cut */
+	}
 	for (size_t i = 0; i < e->variable_n && n < sizeof(text); i++)
 		if (e->variable[i].note != NULL)
 			n += (size_t)snprintf(text + n, sizeof(text) - n, "; %s %s",

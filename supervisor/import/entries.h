@@ -42,6 +42,7 @@ struct entry {
 	size_t word_n;
 	const char *cwd;      /* or NULL */
 	const char *manager;  /* the program that reads the references, or NULL */
+	const char *bridged;  /* the URL that its command connects to, or NULL */
 	const char *proposed; /* the reference for a line of its policy, or NULL */
 	unsigned long long start_ms, call_ms; /* deadlines of the client; 0: its own */
 	bool disabled;                        /* its client does not start it */

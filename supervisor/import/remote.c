@@ -116,6 +116,21 @@ remote_origin(const struct entry *e, char out[REMOTE_ORIGIN_CAP])
 	    url.target); /* fits */
 }
 
+void
+remote_shown(const char *text, char out[REMOTE_SHOWN_CAP])
+{
+	struct remote_url url = {.tls = true};
+	bool valid = remote_url_read(text, strlen(text), &url) == NULL;
+
+	if (!valid || is_filled_in(text))
+		(void)snprintf(out, REMOTE_SHOWN_CAP, "URL"); /* fits */
+	else if (has_secret(text) || strlen(text) >= REMOTE_SHOWN_CAP)
+		(void)snprintf(out, REMOTE_SHOWN_CAP, "%s://%s/...",
+		    url.tls ? "https" : "http", url.target); /* fits */
+	else
+		(void)snprintf(out, REMOTE_SHOWN_CAP, "%s", text); /* fits */
+}
+
 /* ---- the transport ----------------------------------------------------------- */
 
 static bool

@@ -15,6 +15,9 @@
 /* The room for the origin of a URL: https://HOST:PORT. */
 #define REMOTE_ORIGIN_CAP 288
 
+/* The room for a URL, or a part of it, that is printed. */
+#define REMOTE_SHOWN_CAP 512
+
 /* Has it a URL? */
 bool remote_is(const struct config_tree *, size_t object);
 /* Fills an entry that has one. The URL and the headers without credentials become its
@@ -24,6 +27,10 @@ const char *remote_take(const struct config_tree *, const struct client_file *,
     size_t object, struct entry *);
 /* The origin of the URL of a taken entry, which is not secret. */
 void remote_origin(const struct entry *, char out[REMOTE_ORIGIN_CAP]);
+
+/* A URL of another entry as far as it is valid and has no part that looks like a secret: whole,
+ * or its origin, or a text in its place. */
+void remote_shown(const char *url, char out[REMOTE_SHOWN_CAP]);
 
 /* Writes the policy of a taken entry, with its credential at this path of the vault, to a
  * new file. -EEXIST; -errno. */

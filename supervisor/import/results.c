@@ -133,9 +133,7 @@ put_row(const struct layout *l, const struct result *row)
 	static const char *const plain[ARRAY_LEN(text)];
 
 	(void)snprintf(client, sizeof(client), "%s/%s", row->file->client->client,
-	    row->entry->project != NULL
-		? "project"
-		: client_scope_name(row->file->client->scope)); /* fits */
+	    import_scope(row->file, row->entry)); /* fits */
 	(void)log_quote(name, sizeof(name), row->entry->name, strlen(row->entry->name));
 	put_how(row, how);
 	layout_row(l, stdout, text, plain);
@@ -174,7 +172,7 @@ void
 results_put(const struct results *r)
 {
 	static const struct layout_column column[] = {
-	    {24, 8, false}, {20, 6, false}, {0, 20, false}};
+	    {24, 19, false}, {20, 6, false}, {0, 20, false}};
 	static const char *const head[] = {"CLIENT", "SERVER", "UNDER KENNEL"};
 	static const char *const plain[ARRAY_LEN(column)];
 	struct terminal screen = terminal_of(STDOUT_FILENO);

@@ -179,6 +179,101 @@ def go(case, number):
     h.end()
 
 
+@test("Claude Code's settings switch off servers of a project and have deadlines; a project's settings have none; each scope is in the table")
+def claude_settings():
+    h = Home("claude-settings")
+    one = {"command": "/usr/bin/python3", "args": ["-u", h.put("code/server.py", SERVER)]}
+    project = h.dir + "/project"
+    user = h.put(".claude.json", json.dumps({"mcpServers": {"mine": dict(one, timeout=5000)},
+                                             "projects": {project: {"mcpServers": {"here": one}, "disabledMcpjsonServers": ["off3"]}, "/x": {"disabledMcpjsonServers": ["on"]}}}))
+    theirs = h.put("project/.mcp.json", json.dumps({"mcpServers": {"off1": one, "off2": one, "off3": one, "on": one}}))
+    h.put(".claude/settings.json", json.dumps({"env": {"MCP_TIMEOUT": "45000", "MCP_TOOL_TIMEOUT": "90000"}, "disabledMcpjsonServers": ["off1", "mine"], "enabledMcpjsonServers": ["off1"]}))
+    h.put("project/.claude/settings.json", json.dumps({"env": {"MCP_TIMEOUT": "1000000"}, "disabledMcpjsonServers": ["off2"]}))
+    before = reads(user), reads(theirs)
+    code, out, err = h.run("import")
+    equal(code, 0, err)
+    scopes = {"mine": "user", "here": "local", "off1": "project", "on": "project"}
+    for name, scope in scopes.items():
+        equal(row(out, name).split()[0], "claude-code/" + scope)
+    equal({n for n in ("mine", "here", "off1", "off2", "off3", "on") if "disabled; " in row(out, n)}, {"off1", "off2", "off3"})
+    code, out, err = h.run("import", "--write")
+    equal(code, 0, out + err)
+    for name in ("mine", "here", "on"):
+        equal(row(out[out.index("UNDER KENNEL"):], name).split()[0], "claude-code/" + scopes[name])
+        tell(h, name)
+    within("timeout  start 45s  call 5s\n", policy(h, "mine"))
+    within("timeout  start 45s  call 90s\n", policy(h, "on"))
+    equal(sorted(os.listdir(h.kennel + "/policies")), ["here.kennel", "mine.kennel", "on.kennel"])
+    equal(h.run("import", "--undo")[0], 0)
+    equal((reads(user), reads(theirs)), before)
+
+
+@test("two secrets whose names differ in case only do not share a place in the vault: their server is left; others are no pair")
+def one_path():
+    h = Home("one-path")
+    one = {"command": "/usr/bin/python3", "args": ["-u", h.put("code/server.py", SERVER)]}
+    entries_ = {"pair": dict(one, env={"API_KEY": TOKEN + "1", "api_key": TOKEN + "2"}), "under": dict(one, env={"_API_KEY": TOKEN + "1", "V_API_KEY": TOKEN + "2"}),
+                "two": dict(one, env={"VAPI_KEY": TOKEN + "1", "API_KEY": TOKEN + "2"})}
+    at = h.put(".cursor/mcp.json", json.dumps({"mcpServers": entries_}))
+    code, out, err = h.run("import", "--write", "--stdin")
+    equal(code, 65, out + err)
+    within("`pair` is left as it is: two secrets would have one name in the vault", err)
+    within("(api_key)", err)
+    within("`under` is left as it is: two secrets would have one name in the vault", err)
+    now = json.loads(reads(at))["mcpServers"]
+    equal((now["pair"], now["under"]), (entries_["pair"], entries_["under"]))
+    known = tell(h, "two")[0]
+    equal((known["VAPI_KEY"], known["API_KEY"]), (TOKEN + "1", TOKEN + "2"))
+    h.end()
+
+
+@test("VS Code's settings.json has servers, too: of the user, a profile and a workspace; a settings.json without servers is not judged")
+def vscode_settings():
+    h = Home("vscode-settings")
+    server = h.put("code/server.py", SERVER)
+    entry = '{"command": "/usr/bin/python3", "args": ["-u", "%s"], "env": {"API_TOKEN": "%s"}}' % (server, TOKEN)
+    files = [(".config/Code/User/settings.json", '{ // mine\n  "editor.x": 1,\n  "mcp": {"inputs": [], "servers": {"mine": %s,},},\n}\n' % entry, "user"),
+             (".config/Code/User/profiles/a1/settings.json", '{"mcp.servers": {"profile": %s}}' % entry, "user"),
+             ("project/.vscode/settings.json", '{"mcp": {"servers": {"space": %s}}, "mcp.servers": {}}' % entry, "workspace"),
+             ("project/.vscode/mcp.json", '{"servers": {"new": %s}}' % entry, "workspace")]
+    at = [h.put(path, text) for path, text, _ in files]
+    h.put(".config/VSCodium/User/settings.json", '{"a": 1, "a": 2, "mcp": {"gallery": true}}')
+    code, out, err = h.run("import")
+    equal((code, err), (0, ""))
+    for name, (_, _, scope) in zip(("mine", "profile", "space", "new"), files):
+        equal(row(out, name).split()[0], "vscode/" + scope)
+        within(" API_TOKEN ", row(out, name))
+    code, out, err = h.run("import", "--write", "--stdin")
+    equal(code, 0, out + err)
+    for name in ("mine", "profile", "space", "new"):
+        equal(tell(h, name)[0]["API_TOKEN"], TOKEN)
+    equal(reads(at[0]).decode(), files[0][1].replace(entry, '{"command": "kennel", "args": ["run", "mine"], "env": {}}'))
+    equal(h.run("import", "--undo")[0], 0)
+    equal([reads(path).decode() for path in at], [text for _, text, _ in files])
+    h.end()
+
+
+@test("mcp-remote connects to a URL: its entry is left, with the line for a policy, and no secret of the URL is printed")
+def bridge():
+    h = Home("bridge")
+    npx = {"command": "npx", "args": ["-y", "mcp-remote@0.1.2", "https://r.example/mcp", "--header", "Authorization:${AUTH}"], "env": {"AUTH": "Bearer " + TOKEN}}
+    entries_ = {"plain": npx, "query": dict(npx, args=["mcp-remote", "https://r.example/mcp?userToken=" + TOKEN]), "node": {"command": "mcp-remote", "args": ["http://localhost:9/x"]},
+                "not": {"command": "/bin/cat", "args": ["mcp-remote", "none"]}}
+    at = h.put(".cursor/mcp.json", json.dumps({"mcpServers": entries_}))
+    code, out, err = h.run("import")
+    equal(code, 0, err)
+    within("mcp-remote connects to a URL", row(out, "plain"))
+    code, out, err = h.run("import", "--write", "--stdin", "--no-start")
+    equal(code, 65, out + err)
+    for name, url in (("plain", "https://r.example/mcp"), ("query", "https://r.example:443/..."), ("node", "http://localhost:9/x")):
+        within("`%s` is left as it is: mcp-remote connects to a URL, which kennel does itself; in a policy: `remote \"%s\"` with `auth`" % (name, url), err)
+    now = json.loads(reads(at))["mcpServers"]
+    equal(now.pop("not")["command"], "kennel", "the control")
+    entries_.pop("not")
+    equal(now, entries_)
+    h.end()
+
+
 # client, file, the object of servers, more members of the entry, its variables, references that it fills in
 HEADERS = [
     ("claude-code", ".claude.json", "mcpServers", {"type": "http"}, "env", ["${MY_KEY}"]),

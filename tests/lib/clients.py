@@ -30,7 +30,7 @@ def one_of(path):
     return (path + "some.json" if path.endswith("/") else path).replace("*", "some")
 
 
-FORM = r'\{"([\w-]+)", (?:SCOPE_)?(\w+),(?: DIALECT_\w+,)? (?:NULL|"(\w+)"), (?:NULL|"(\w+)"),\s*"([^"]+)"'
+FORM = r'\{"([\w-]+)", (?:SCOPE_)?(\w+),(?: DIALECT_\w+,)? (?:NULL|"([\w.]+)"), (?:NULL|"(\w+)"),\s*"([^"]+)"'
 
 
 def expand(text):
