@@ -172,14 +172,31 @@ refusal_of(enum command command, int status)
 				      : HTTP_FAILED;
 }
 
+/* Where the last message begins: it is the error, and those before it are warnings, which may
+ * be longer than what is shown. */
+static size_t
+last_message(const struct buf *output)
+{
+	static const char begin[] = "kennel: ";
+	size_t n = sizeof(begin) - 1, at = 0;
+
+	for (size_t i = 0; i + n <= output->len; i++)
+		if ((i == 0 || output->data[i - 1] == '\n') &&
+		    memcmp(output->data + i, begin, n) == 0)
+			at = i;
+	return at;
+}
+
 void
 view_refuse(struct http_reply *reply, unsigned int status, struct buf *output)
 {
 	char why[MESSAGE_MAX];
+	size_t at;
 
 	while (output->len > 0 && output->data[output->len - 1] == '\n')
 		output->len--;
-	(void)log_quote(why, sizeof(why), output->data, output->len);
+	at = last_message(output);
+	(void)log_quote(why, sizeof(why), output->data + at, output->len - at);
 	console_error(reply, status, why);
 }
 

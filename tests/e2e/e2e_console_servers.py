@@ -91,6 +91,28 @@ def connects():
     check(started("beta"))
 
 
+@test("an error of the page is the command's error, and not the warnings of mcp-servers.json before it", 60)
+def error_after_warnings():
+    argv = argv_of("gamma")
+    policy_for("gamma", argv)
+    path = HOME + "/mcp-servers.json"
+    with open(path, "w") as f:
+        f.write(json.dumps({"mcpServers": {"lit%d" % i: {"command": PYTHON, "args": ["--token", TOKEN]} for i in range(4)}}))
+    try:
+        c = Console().login()
+        for name, status, text in (("absent", 404, "absent"), ("gamma", 409, "`gamma` is defined by ")):
+            got = c.json("DELETE", "mcp/" + name)
+            equal(got[0], status, got)
+            within(text, got[1]["error"]["message"])
+            absent("looks like a secret", got[1]["error"]["message"])
+        got = c.json("POST", "mcp/gamma", {"enabled": True, "generation": 99})
+        equal(got[0], 409, got)
+        within("look at it again", got[1]["error"]["message"])
+    finally:
+        os.unlink(path)
+        os.unlink(HOME + "/policies/gamma.kennel")
+
+
 @test("S2-53 HUB-6 no policy, an argv that is not granted, a URL that is not the policy's: saved, and nothing is started", 120)
 def not_started():
     c = Console().login()
