@@ -34,7 +34,6 @@ class Fresh(Session):
         os.chmod(self.dir + "/home", 0o700)
         self.write(manifest)
         self.servers = servers or (jira(),)
-        self.log = []
         if file:
             self.h = Hub(*self.servers, env=self.env, args=["--project", self.dir])
             return
@@ -52,10 +51,7 @@ class Fresh(Session):
         self.h = Hub(env=self.env, command=[KENNEL, "serve", "--project", self.dir])
 
     def call(self, name="jira"):
-        self.log.append("agent   %s.echo" % name)
-        r = self.h.do(name + ".echo", {"text": "10 issues"}, seconds=LONG)["result"]
-        self.log.append("        -> " + r["content"][0]["text"])
-        return r
+        return self.h.do(name + ".echo", {"text": "10 issues"}, seconds=LONG)["result"]
 
     def lacks(self, why, action="secrets_request_provision", actor="agent"):
         r = self.call()
@@ -70,12 +66,10 @@ class Fresh(Session):
         rid = self.h.structured("secrets_request_provision", path=JIRA)["request_id"]
         check(matches("^prov-[0-9a-f]{12}$", rid), rid)
         equal(self.status(rid), "pending")
-        self.log += ["agent   secrets_describe -> card", "agent   secrets_request_provision -> " + rid, "agent   secrets_poll_status -> pending"]
         return rid
 
     def works(self, rid):
         self.settled(rid, "ok")
-        self.log.append("agent   secrets_poll_status -> ok")
         equal(self.call()["content"][0]["text"], "jira: 10 issues", "no restart is seen")
 
     def policy_id(self, name="jira"):
@@ -85,12 +79,6 @@ class Fresh(Session):
 
     def grants(self):
         return json.loads(run([KENNEL, "secret", "grants", "--json"], env=self.env).stdout)
-
-    def tell(self, channel):
-        """The transcript, for people who read what a run shows."""
-        if os.environ.get("KENNEL_TRANSCRIPT"):
-            with open(os.environ["KENNEL_TRANSCRIPT"], "a") as f:
-                f.write("== %s\n%s\n\n" % (channel, "\n".join(self.log)))
 
 
 def shown(text, server_name="jira"):
@@ -114,11 +102,9 @@ def terminal():
     t.type(": ", PASSPHRASE)
     t.until("Grant it to these servers, under these policies? (yes or no): ")
     shown(t.out)
-    s.log += ["person  kennel approve allow ID"] + ["        " + x for x in t.out.replace("\r", "").splitlines()]
     t.type("(yes or no): ", "yes")
     t.type("The value (it is not shown): ", VALUE)
     equal(t.done(), 0, t.out)
-    s.log += ["        " + x for x in t.out.replace("\r", "").splitlines()]
     within("%s: granted to server jira" % JIRA, t.out)
     absent(VALUE, t.out)
     s.works(rid)
@@ -126,7 +112,6 @@ def terminal():
     equal(s.questions(), [])
     mine = [e["fields"] for e in audit("--kind", "vault", env=s.env) if e["fields"]["action"] == "grant"]
     equal([(e["outcome"], e.get("channel")) for e in mine], [("asked", "terminal"), ("done", "terminal")], mine)
-    s.tell("terminal")
     s.done()
 
 
@@ -202,11 +187,9 @@ def form():
         within(why, text["message"])
     equal(f.post("save", PASSPHRASE, VALUE, "", "1", PASSPHRASE)[0], 200)
     equal(f.end()[0], 0)
-    s.log += ["person  the page: %s" % json.dumps(got), "        passphrase twice, value, box: saved"]
     s.works(rid)
     equal(sorted(x["fields"]["action"] for x in audit("--kind", "vault", env=s.env) if x["fields"]["outcome"] == "done"),
           ["grant", "init", "set"])
-    s.tell("form")
     # without the box
     run([KENNEL, "secret", "revoke", JIRA, "--server", "jira"], env=s.env)
     rid = s.h.structured("secrets_request_rotation", path=JIRA)["request_id"]
@@ -237,10 +220,8 @@ def console():
     shown_there = f.state()
     equal([x["server"] for x in shown_there["grants"]["servers"]], ["jira"])
     equal(f.post("save", PASSPHRASE, VALUE, "", "1", PASSPHRASE)[0], 200)
-    s.log += ["person  console: Enter the value -> its form: %s" % json.dumps(shown_there), "        passphrase twice, value, box: saved"]
     s.works(rid)
     equal([e["fields"].get("channel") for e in audit("--kind", "vault", env=s.env) if e["fields"]["action"] == "grant"], ["console"] * 2)
-    s.tell("console")
     c.p.send_signal(signal.SIGINT)
     c.end()
     s.done()
@@ -268,11 +249,9 @@ def pinentry():
         pages = "".join(x["SETDESC"].split("\n\n", 1)[1] for x in grant).replace("\n  | ", "")
         shown(pages)
         equal((grant[-1]["SETOK"], grant[-1]["SETNOTOK"], grant[-1]["SETCANCEL"]), ("Grant it", "Only store it", "Close"))
-        s.log += ["person  kennel approve here: a pinentry"] + ["        %s %s" % (x["command"], json.dumps(x["texts"].get("SETDESC"))) for x in asked]
         if agreed:
             t.until("granted to server jira")
             s.works(rid)
-            s.tell("pinentry")
         else:
             t.until("is not granted to server jira")
             s.settled(rid, "ok")
