@@ -39,7 +39,7 @@ text_of(struct json object, const char *key, char ret[4 * TEXT_MAX])
 	ret[0] = '\0';
 	if (json_get(object, key, &value) == 0 &&
 	    json_text(value, text, sizeof(text), &len) == 0)
-		(void)log_quote(ret, 4 * TEXT_MAX, text, len); /* cut, not wrong */
+		(void)log_quote(ret, (size_t)4 * TEXT_MAX, text, len); /* cut, not wrong */
 }
 
 /* npm prints the publisher as "NAME <MAIL>", or as an object. */
@@ -103,7 +103,7 @@ put_line(const char *output, const char *name, const char *version, long now,
 static char *
 ask(const struct installer *in, const char *name, const char *version)
 {
-	char spec[2 * TEXT_MAX + 8], key[TEXT_MAX];
+	char spec[300], key[TEXT_MAX];
 	struct npm_words w = {.n = 0};
 	char *output = NULL;
 
