@@ -39,7 +39,8 @@ text_of(struct json object, const char *key, char ret[4 * TEXT_MAX])
 	ret[0] = '\0';
 	if (json_get(object, key, &value) == 0 &&
 	    json_text(value, text, sizeof(text), &len) == 0)
-		(void)log_quote(ret, (size_t)4 * TEXT_MAX, text, len); /* cut, not wrong */
+		(void)log_quote(
+		    ret, (size_t)4 * TEXT_MAX, text, len); /* cut, not wrong */
 }
 
 /* npm prints the publisher as "NAME <MAIL>", or as an object. */
