@@ -36,8 +36,8 @@ opened_record_end(struct opened *o, const struct opened_end *end)
 	    &e, policy_str(&o->found.policy, o->found.server->name), o->found.policy.id);
 	event_sentence(&e, KEY_REASON, end->why);
 	event_number(&e, KEY_STATUS, (uint64_t)end->status);
-	if (end->crashed)
-		event_text(&e, KEY_OUTCOME, "crashed");
+	if (end->crashed || end->late)
+		event_text(&e, KEY_OUTCOME, end->late ? "late" : "crashed");
 	if (end->leash_lost) {
 		event_text(&e, KEY_PROGRAM, "kennel-leash");
 		if (WIFSIGNALED(end->leash_status))

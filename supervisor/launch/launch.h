@@ -134,6 +134,7 @@ struct opened_end {
 	char why[CAUSE_MAX];
 	int status;       /* kennel's exit status */
 	bool crashed;     /* the server ended by itself, unanswered or with an error */
+	bool late;        /* kennel ended it, because it did not answer or read in time */
 	bool leash_lost;  /* it ended without LEASH_EXITED */
 	int leash_status; /* then its wait status */
 };

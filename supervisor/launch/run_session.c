@@ -71,6 +71,7 @@ struct run {
 
 static void watch_report(struct run *);
 static void on_term(struct loop *, void *);
+static void on_too_long(struct loop *, void *);
 static void on_channel(struct loop *, int fd, short revents, void *);
 
 /* Only the first cause counts, and its first line. */
@@ -82,8 +83,6 @@ ends_by(struct run *u, const char *why)
 	(void)snprintf(
 	    u->end.why, sizeof(u->end.why), "%.*s", (int)strcspn(why, "\n"), why);
 }
-
-static void on_too_long(struct loop *, void *);
 
 static void
 wait_for_agent(struct run *u)
@@ -381,8 +380,8 @@ on_failed_start(void *arg)
 	    .grant = u->refused.grant};
 	struct buf text;
 
-	u->failed_start = true;
-	if (!hear_exited(u) || u->lost[0] != '\0' || u->cause[0] != '\0')
+	u->failed_start = !u->ending; /* what kennel ends has not failed */
+	if (u->ending || !hear_exited(u) || u->lost[0] != '\0' || u->cause[0] != '\0')
 		return;
 	failed.status = u->last.status;
 	buf_init(&text, sizeof(u->cause) - 1);
@@ -535,6 +534,7 @@ run_to_the_end(struct run *u)
 	drop_start_soon(&u->loop);
 	serve(u);
 	u->end.status = u->status;
+	u->end.late = session_server_hung(u->session);
 	u->end.crashed = u->failed_start || (u->ended_first && u->status != 0);
 	control_free(u->control); /* its last records come before the end */
 	u->control = NULL;

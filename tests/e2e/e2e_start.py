@@ -171,6 +171,30 @@ def answered():
     s.close()
 
 
+@test("audit sessions: a server that kennel ends has not crashed, and one that never answers has not ended cleanly")
+def who_ended():
+    def last():
+        r = run([KENNEL, "audit", "sessions", "--json", "--no-header"])
+        return [json.loads(x)["ended"] for x in r.stdout.splitlines()][-1]
+
+    def ended(p):
+        check(wait_for(lambda: p.p.poll() is not None, 8) is not None, "it stays")
+        return p.stderr()
+    ignores = "    run %s\n    tool allow *\n" % words("/bin/sh", "-c", "while :; do sleep 1; done")
+    # the agent leaves before there is an answer, and kennel ends the server with SIGTERM
+    s = kennel_run(ignores)
+    s.send({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}})
+    time.sleep(0.5)
+    s.p.send_signal(15)
+    absent("before it answered", ended(s))
+    equal(last(), "cleanly")
+    # it never answers, and kennel ends it
+    s = kennel_run(ignores + "    timeout start 1s\n")
+    s.send({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}})
+    ended(s)
+    check(wait_for(lambda: last() == "kennel ended it: the server was late", 5) is not None, last())
+
+
 @test("audit sessions says that such a server crashed")
 def sessions():
     def sessions():

@@ -137,6 +137,7 @@ enum session_end {
 	SESSION_REFUSED,
 	SESSION_CLEAN,
 	SESSION_CRASHED,
+	SESSION_LATE,        /* kennel ended it, for it did not answer in time */
 	SESSION_NO_RECORDER, /* kennel ended it, for it could record nothing */
 	SESSION_NO_KENNEL,   /* killed */
 	SESSION_NO_LEASH,

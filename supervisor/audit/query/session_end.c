@@ -30,6 +30,7 @@ enum {
 	CRASHED = 64,
 	REFUSED = 128,
 	LOST_RECORDER = 256,
+	LATE = 512,
 };
 
 static const struct {
@@ -41,6 +42,7 @@ static const struct {
     [SESSION_REFUSED] = {"never started: refused", NULL},
     [SESSION_CLEAN] = {"cleanly", NULL},
     [SESSION_CRASHED] = {"the server crashed", NULL},
+    [SESSION_LATE] = {"kennel ended it: the server was late", NULL},
     [SESSION_NO_KENNEL] = {"kennel was killed", "its kennel was killed"},
     [SESSION_NO_LEASH] = {"kennel-leash was killed", "its kennel-leash was killed"},
     [SESSION_NO_RECORDER] = {"kennel ended it: its recorder was lost",
@@ -83,6 +85,8 @@ flags_of(const struct log_record *record)
 		flag |= leash ? LOST_SHIM : LOST_LEASH;
 	if (!leash && log_record_is(record, "reason", "no recorder"))
 		flag |= LOST_RECORDER;
+	if (!leash && log_record_is(record, "outcome", "late"))
+		flag |= LATE;
 	return log_record_is(record, "outcome", "crashed") ? flag | CRASHED : flag;
 }
 
@@ -224,6 +228,7 @@ session_end(const struct group_row *row, uint64_t over_idx)
 	    {LOST_LEASH, 0, SESSION_NO_LEASH},
 	    {LOST_SHIM, 0, SESSION_NO_SHIM},
 	    {LOST_RECORDER, 0, SESSION_NO_RECORDER},
+	    {LATE, 0, SESSION_LATE},
 	    {CRASHED, 0, SESSION_CRASHED},
 	    {KENNEL_ENDED | SERVER_ENDED, 0, SESSION_CLEAN},
 	    {KENNEL_ENDED | EXEC, 0, SESSION_CLEAN},
