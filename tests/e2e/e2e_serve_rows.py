@@ -226,7 +226,7 @@ def own_file():
     within("mcp-servers.json:1:", hub.stderr())
 
 
-@test("S4-21 an agent registers a server: it is unknown until a person enables it, and is denied without a policy even then", 90)
+@test("S4-21 an agent registers a server: it is not enabled until a person enables it, and is denied without a policy even then", 90)
 def agents():
     h = Home("agent")
     line = h.argv("mine")
@@ -240,7 +240,7 @@ def agents():
         hub = h.hub(h.policy("one"))
         got = hub.query("mine", "echo")
         equal((got["state"], got["detail"]), ("denied", 'denied: exec of "%s" is not within the granted authority' % PYTHON) if enabled
-              else ("error", 'no registered MCP server named "mine"'))
+              else ("denied", "mine is registered, not enabled: a person runs kennel server enable mine"))
     # it is still the agent's to change
     added = hub.do("tool_invoke", {"name": "mcp_register", "arguments": {"name": "mine", "command": line[0]}})
     check(not added["result"].get("isError"), added)
