@@ -26,7 +26,9 @@ def links(makefile):
     """Of each program: static or not, and the modules of pkg-config or options of ld."""
     rule = re.compile(r"^\$\((?:BIN|LIBEXEC)\)/(kennel[a-z-]*):.*\n\t\$\(call link,(.*)\)$", re.M)
     with open(makefile) as f:
-        for name, how in rule.findall(f.read()):
+        text = f.read()
+        of = dict(re.findall(r"^LIBRARIES_([a-z]+) = (.*)$", text, re.M))
+        for name, how in rule.findall(re.sub(r"\$\(LIBRARIES_([a-z]+)\)", lambda m: of[m.group(1)], text)):
             modules = " ".join(re.findall(r"\$\(call PKG_(?:STATIC|LIBS),([^)]*)\)", how)).split()
             yield name, "-nostdlib" in how, "LINKSTATIC" in how or "-static-pie" in how, "-Bstatic" in how, modules
 

@@ -30,6 +30,7 @@
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "shim/base/wire.h"
+#include "supervisor/serve/approvals/refused_calls.h"
 #include "supervisor/serve/private.h"
 #include "supervisor/serve/secrets_tools.h"
 #include "supervisor/serve/tools/search.h"
@@ -178,6 +179,44 @@ secrets_grants_known(const struct server *s)
 	(void)s;
 	return true;
 }
+
+struct queue *
+secrets_queue(const struct hub *h)
+{
+	(void)h;
+	return NULL;
+}
+
+void
+secrets_start_denied(struct server *s, const struct leash_refused *refused)
+{
+	(void)s, (void)refused;
+}
+
+/* ---- approvals/refused_calls.c: there is no queue ----------------------------------------- */
+
+bool
+refused_call_is(const struct queue *queue, const struct gate_ask *ask)
+{
+	(void)queue, (void)ask;
+	return false;
+}
+
+struct refused_call *
+refused_call_new(const struct gate_ask *ask)
+{
+	(void)ask;
+	return NULL;
+}
+
+void
+refused_call_answer(
+    struct queue *queue, const struct refused_call *call, const struct json_message *m)
+{
+	(void)queue, (void)call, (void)m;
+}
+
+/* ---- secrets_tools.c, again ----------------------------------------------------------------- */
 
 bool
 secrets_lacking(const struct server *s)
