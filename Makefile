@@ -2008,8 +2008,10 @@ FUZZ_condition = \
 	policy/sealed/values/uri.o
 FUZZ_failed_start = \
 	$(POLICY_READ) \
+	$(BASE_SMALL) \
 	shim/base/buf.o \
 	shim/base/cause.o \
+	shim/base/log.o \
 	supervisor/launch/failed_start.o
 FUZZ_json = \
 	shim/base/buf.o \
