@@ -2144,7 +2144,6 @@ FUZZ = \
 	client_config \
 	client_hello \
 	condition \
-	confirm \
 	console \
 	copy_args \
 	current \
