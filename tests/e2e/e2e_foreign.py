@@ -137,7 +137,9 @@ def local():
 def last_words():
     for secret in False, True:
         s = kennel_run(body(secret).replace('"/bin/true"', '"/bin/true" "die"', 1), env=place("last"))
-        text = json.dumps(s.initialize()) + s.stderr()
+        # it ends with its answer: nothing is sent after it
+        text = json.dumps(s.request("initialize", {"protocolVersion": "2025-11-25", "capabilities": {},
+                                                   "clientInfo": {"name": "x", "version": "1"}})) + s.stderr()
         s.close()
         within("the last words: ", text)
         equal("plain" in traces(text), not secret, text)
