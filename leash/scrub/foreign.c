@@ -196,7 +196,7 @@ mark_all(struct scrub *s, struct searched *find, bool has_encoded)
 {
 	bool any = false;
 
-	for (int encoded_too = 0; encoded_too <= has_encoded; encoded_too++) {
+	for (int encoded_too = 0; encoded_too < (has_encoded ? 2 : 1); encoded_too++) {
 		find->encoded = encoded_too == 1;
 		for (size_t i = 0; i < s->pattern_n; i++) {
 			if (!mark(find, &s->pattern[i]))

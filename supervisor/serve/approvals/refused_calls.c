@@ -63,7 +63,7 @@ bool
 refused_call_is(const struct queue *queue, const struct gate_ask *ask)
 {
 	static struct question_text q; /* large */
-	struct refused_call call;
+	struct refused_call call = {.server = ""};
 
 	if (queue == NULL || !asks(ask))
 		return false;
