@@ -276,15 +276,6 @@ answer_allowed(struct peer *peer, const struct vault_file_asker *a, struct wire_
 	return false;
 }
 
-static bool
-is_stored(const char *path)
-{
-	for (size_t i = 0; i < vault_file_entry_n(keeper.file); i++)
-		if (strcmp(vault_file_entry(keeper.file, i).path, path) == 0)
-			return true;
-	return false;
-}
-
 /* which: 0 is the current value. */
 static int
 release(struct peer *peer, const struct asking *q, uint32_t which, struct wire_out *out)
@@ -296,7 +287,7 @@ release(struct peer *peer, const struct asking *q, uint32_t which, struct wire_o
 	if (!keeper_is_open())
 		return answer_error(out, -ENOKEY);
 	/* what a person does first; answer_versions() tells it to every peer */
-	if (!is_stored(a->path))
+	if (!change_has_path(a->path))
 		return answer_error(out, -ENOENT);
 	if (!answer_allowed(peer, a, out))
 		return out->error;

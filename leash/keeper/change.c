@@ -313,8 +313,8 @@ change_remove(struct peer *peer, struct wire_in *in, struct wire_out *out)
 	    out, is_own(path) ? -EINVAL : vault_file_remove(keeper.file, path), 0);
 }
 
-static bool
-has_path(const char *path)
+bool
+change_has_path(const char *path)
 {
 	for (size_t i = 0; i < vault_file_entry_n(keeper.file); i++)
 		if (strcmp(vault_file_entry(keeper.file, i).path, path) == 0)
@@ -336,7 +336,7 @@ change_restore(struct peer *peer, struct wire_in *in, struct wire_out *out)
 	r = is_own(path)
 		? -EINVAL
 		: vault_file_restore(keeper.file, path, version, change_now(), &made);
-	if (r == -ENOENT && has_path(path))
+	if (r == -ENOENT && change_has_path(path))
 		return answer_refuse(out, REASON_NOT_THERE,
 		    "no such version: `kennel secret versions` with the path lists them");
 	return change_settle(out, r, made);

@@ -96,6 +96,8 @@ bool answer_allowed(struct peer *, const struct vault_file_asker *, struct wire_
 
 /* ---- change.c ---- */
 
+/* Has the vault an entry of this path? */
+bool change_has_path(const char *path);
 /* The end of a change: r of it; writes it to the disk, then replies with what. */
 int change_settle(struct wire_out *, int r, uint32_t what);
 int change_settle_alone(struct wire_out *, int r, uint32_t what); /* by no person */
