@@ -63,27 +63,28 @@ number(const char *text, uint32_t max, uint32_t *ret)
 	return true;
 }
 
-/* Each parses the value of an option; false: it is invalid. */
 static bool
-take_fd(struct order *o, const char *value)
+descriptor(const char *value, int *ret)
 {
 	uint32_t n;
 
 	if (!number(value, INT_MAX, &n))
 		return false;
-	o->fd = (int)n;
+	*ret = (int)n;
 	return true;
+}
+
+/* Each parses the value of an option; false: it is invalid. */
+static bool
+take_fd(struct order *o, const char *value)
+{
+	return descriptor(value, &o->fd);
 }
 
 static bool
 take_policy_fd(struct order *o, const char *value)
 {
-	uint32_t n;
-
-	if (!number(value, INT_MAX, &n))
-		return false;
-	o->policy_fd = (int)n;
-	return true;
+	return descriptor(value, &o->policy_fd);
 }
 
 static bool
@@ -134,23 +135,13 @@ minutes(const char *value, uint32_t *ret_s)
 static bool
 take_text_fd(struct order *o, const char *value)
 {
-	uint32_t n;
-
-	if (!number(value, INT_MAX, &n))
-		return false;
-	o->dialog.text = (int)n;
-	return true;
+	return descriptor(value, &o->dialog.text);
 }
 
 static bool
 take_grants_fd(struct order *o, const char *value)
 {
-	uint32_t n;
-
-	if (!number(value, INT_MAX, &n))
-		return false;
-	o->grants = (int)n;
-	return true;
+	return descriptor(value, &o->grants);
 }
 
 static bool
