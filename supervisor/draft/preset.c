@@ -82,30 +82,17 @@ is_bare(const char *path)
 				 "0123456789-._/@+:=,%")] == '\0';
 }
 
-bool
-preset_package(const char *text, char ret[256])
-{
-	const char *value = find_line(text, "let package = "), *at, *next;
-	size_t line = value == NULL ? 0 : strcspn(value, "\n");
-	int n;
-
-	at = value == NULL ? NULL : memmem(value, line, "/node_modules/", 14);
-	while (at != NULL && (next = memmem(at + 1, (size_t)(value + line - at - 1),
-				  "/node_modules/", 14)) != NULL)
-		at = next;
-	if (at == NULL)
-		return false;
-	at += strlen("/node_modules/");
-	n = (int)(value + line - at);
-	return n < 256 && snprintf(ret, 256, "%.*s", n, at) == n;
-}
-
 static bool
 is_for_package(const char *text, const char *package)
 {
-	char name[256];
+	const char *value = find_line(text, "let package = "), *at;
+	size_t n = strlen(package);
 
-	return preset_package(text, name) && strcmp(name, package) == 0;
+	at = value == NULL ? NULL : strstr(value, "/node_modules/");
+	if (at == NULL || at > value + strcspn(value, "\n"))
+		return false;
+	at += strlen("/node_modules/");
+	return strncmp(at, package, n) == 0 && at[n] == '\n';
 }
 
 /* Of Python: by the program that it starts from its virtual environment. */
@@ -170,14 +157,15 @@ read_preset(const char *path)
 }
 
 void
-presets_each(void (*fn)(void *arg, const char *text), void *arg)
+presets_each(bool (*fn)(void *arg, const char *text), void *arg)
 {
 	const char *folder = paths_presets_dir();
 	char path[2 * PATH_MAX];
 	struct dirent *e;
 	DIR *dir = folder == NULL ? NULL : opendir(folder);
+	bool more = dir != NULL;
 
-	while (dir != NULL && (e = readdir(dir)) != NULL) {
+	while (more && (e = readdir(dir)) != NULL) {
 		char *text;
 
 		if (strstr(e->d_name, ".kennel") == NULL)
@@ -185,7 +173,7 @@ presets_each(void (*fn)(void *arg, const char *text), void *arg)
 		(void)snprintf(path, sizeof(path), "%s/%s", folder, e->d_name); /* fits */
 		text = read_preset(path);
 		if (text != NULL)
-			fn(arg, text);
+			more = fn(arg, text);
 		free(text);
 	}
 	if (dir != NULL)
@@ -198,15 +186,15 @@ struct wanted {
 	char *text; /* the first that fits */
 };
 
-static void
+static bool
 take_preset(void *arg, const char *text)
 {
 	struct wanted *w = arg;
 
-	if (w->text == NULL &&
-	    (w->d->package.name[0] != '\0' ? is_for_package(text, w->name)
-					   : is_for_program(text, w->name)))
+	if (w->d->package.name[0] != '\0' ? is_for_package(text, w->name)
+					  : is_for_program(text, w->name))
 		w->text = strdup(text);
+	return w->text == NULL;
 }
 
 char *

@@ -13,10 +13,8 @@
 /* The package, or the distribution of Python, that a preset may be for; NULL: neither. The
  * user has named it: it is the name that it was installed under. */
 const char *preset_name(const struct draft *);
-/* The package that a text's `let package` line is for; false: it has none. */
-bool preset_package(const char *text, char ret[256]);
-/* Calls fn with the text of each preset. */
-void presets_each(void (*fn)(void *arg, const char *text), void *arg);
+/* Calls fn with the text of each preset, as long as it returns true. */
+void presets_each(bool (*fn)(void *arg, const char *text), void *arg);
 /* The preset for it, to be freed; or NULL. */
 char *preset_for(const struct draft *);
 /*

@@ -16,6 +16,7 @@
 #include "supervisor/base/paths.h"
 #include "supervisor/draft/npm_package.h"
 #include "supervisor/draft/preset.h"
+#include "supervisor/draft/script.h"
 #include "supervisor/install/installer.h"
 #include "supervisor/json/json.h"
 #include "supervisor/launch/find/policy_files.h"
@@ -127,14 +128,6 @@ ask(const struct installer *in, const char *name, const char *version)
 
 /* ---- names --------------------------------------------------------------------------- */
 
-static const char *
-base_of(const char *name)
-{
-	const char *slash = strrchr(name, '/');
-
-	return slash == NULL ? name : slash + 1;
-}
-
 /* A base that says what it is, and not whose. */
 static bool
 is_common(const char *base)
@@ -152,7 +145,7 @@ is_common(const char *base)
 static bool
 is_close(const char *a, const char *b)
 {
-	const char *base = base_of(a), *other = base_of(b);
+	const char *base = script_base(a), *other = script_base(b);
 	size_t scope = (size_t)(base - a), d;
 
 	if (strcmp(a, b) == 0)
@@ -183,15 +176,11 @@ compare(struct close *c, const char *name, const char *whose)
 
 /* Each package that a path in the policy names: .../node_modules/NAME or @SCOPE/NAME. */
 static void
-compare_policy(void *arg, const char *path, int fd)
+compare_text(struct close *c, const char *text, const char *whose)
 {
 	static const char dir[] = "/node_modules/";
-	char *text = NULL, name[256];
-	size_t len;
+	char name[256];
 
-	(void)path;
-	if (fd < 0 || fd_slurp(fd, POLICY_MAX, &text, &len) < 0)
-		return; /* the start of its server says why */
 	for (const char *at = text; (at = strstr(at, dir)) != NULL;) {
 		size_t n;
 
@@ -201,19 +190,31 @@ compare_policy(void *arg, const char *path, int fd)
 			n += 1 + strcspn(at + n + 1, "/ \t\r\n\"");
 		if (n > 0 && n < sizeof(name)) {
 			(void)snprintf(name, sizeof(name), "%.*s", (int)n, at);
-			compare(arg, name, "which you have installed");
+			compare(c, name, whose);
 		}
 	}
-	free(text);
 }
 
 static void
+compare_policy(void *arg, const char *path, int fd)
+{
+	char *text = NULL;
+	size_t len;
+
+	(void)path;
+	if (fd < 0 || fd_slurp(fd, POLICY_MAX, &text, &len) < 0)
+		return; /* the start of its server says why */
+	compare_text(arg, text, "which you have installed");
+	free(text);
+}
+
+static bool
 compare_preset(void *arg, const char *text)
 {
-	char name[256];
+	struct close *c = arg;
 
-	if (preset_package(text, name))
-		compare(arg, name, "for which kennel has a preset");
+	compare_text(c, text, "for which kennel has a preset");
+	return !c->warned;
 }
 
 void
